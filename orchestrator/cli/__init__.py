@@ -1,0 +1,1 @@
+"""Commands, composition root, printing, exit codes."""

@@ -1,0 +1,1 @@
+"""`fleet.yaml` to a frozen `FleetConfig`, or an error that names file, line, column and rule."""

@@ -1,0 +1,1 @@
+"""What can be done to a phone, how phones are found and chosen."""

@@ -1,0 +1,1 @@
+"""Diagnostic reports (`.ips`) to typed values, and whose they are."""

@@ -1,0 +1,1 @@
+"""Builds and packs the app, speaks the telemetry protocol, holds the Python stand-in app."""

@@ -1,0 +1,1 @@
+"""Run directory to JUnit, HTML, Markdown and JSON; needs no phone."""

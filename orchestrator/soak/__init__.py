@@ -1,0 +1,1 @@
+"""Plan, per-phone session, campaign."""

@@ -1,0 +1,1 @@
+"""Virtual iPhones: a protocol-level usbmuxd and the phones behind it."""
