@@ -34,7 +34,9 @@ class ConfigError(FleetError):
 
     exit_code = ExitCode.USAGE
 
-    def __init__(self, file: str, rule: str, *, line: int | None = None, column: int | None = None):
+    def __init__(
+        self, file: str, rule: str, *, line: int | None = None, column: int | None = None
+    ) -> None:
         self.file, self.rule, self.line, self.column = file, rule, line, column
         where = file if line is None else f"{file}:{line}:{column or 1}"
         super().__init__(f"{where}: {rule}")

@@ -24,9 +24,7 @@ def mix(x: int) -> int:
 
 def probe_rows(row_count: int, nonce: int) -> list[int]:
     """Return the 8 KV rows, shape (8,), that a witness reads back when it holds `row_count`."""
-    return [
-        mix((nonce ^ (row_count << 8) ^ probe) & _MASK) % row_count for probe in range(_PROBES)
-    ]
+    return [mix((nonce ^ (row_count << 8) ^ probe) & _MASK) % row_count for probe in range(_PROBES)]
 
 
 def prompt_ids(  # the scheduled prompt is a public function, so the host knows what was sent

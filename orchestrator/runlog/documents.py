@@ -1,0 +1,239 @@
+"""Whole-file documents of the run directory (`run.json`, `plan.json`, `device.json`, ...).
+
+They are written by the soak and read by the report; the names of files and the keys of
+`summary.json` are relied on from outside. Sizes are phone bytes, wall times Unix seconds.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+SCHEMA_VERSION = 1
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=False):
+    """Base of all documents."""
+
+    schema: int = SCHEMA_VERSION
+
+
+class RunDocument(Document, frozen=True, kw_only=True):
+    """`run.json`: written first, replaced at the end. `ended_s` is None while it runs."""
+
+    run_id: str
+    started_s: float
+    virtual: bool  # the run started its own virtual phones
+    fleet_version: str
+    host: str  # operating system and machine, for the report
+    arguments: list[str]
+    owner_pid: int
+    ended_s: float | None = None
+    interrupted_by: str | None = None  # "SIGINT", "SIGTERM"
+
+
+class Requirement(msgspec.Struct, frozen=True, kw_only=True):
+    """What a scenario demands before a phone may pass."""
+
+    checks: list[str]
+    min_trims: int = 0
+    min_evictions: int = 0  # caused by a real (kernel) warning
+    min_inference_s: float = 0.0
+
+
+class Expectation(msgspec.Struct, frozen=True, kw_only=True):
+    """What the host expects of one phone, from its class and the policy."""
+
+    memory_class: str
+    budget_tokens: int
+    quantization: str
+    digest: str  # of the package that fits, 64 hex digits
+    bits_per_weight: float
+    capacity_tokens: int
+    pin_tokens: int
+
+
+class PlannedPhone(msgspec.Struct, frozen=True, kw_only=True):
+    """One phone of the plan."""
+
+    udid: str
+    alias: str
+    name: str
+    model: str
+    product_type: str
+    os: str
+    build: str
+    source: str
+    virtual: bool
+    directory: str  # below `devices/`
+    nonce: str  # 16 hex digits
+    expected: Expectation
+    tags: list[str] = []
+
+
+class AbsentPhone(msgspec.Struct, frozen=True, kw_only=True):
+    """A phone that `expect:` lists and nobody found."""
+
+    udid: str
+    alias: str
+    directory: str
+    reason: str
+
+
+class SkippedPhone(msgspec.Struct, frozen=True, kw_only=True):
+    """A phone that is attached but not soaked."""
+
+    udid: str
+    alias: str
+    model: str
+    os: str
+    reason: str
+
+
+class PlannedApp(msgspec.Struct, frozen=True, kw_only=True):
+    """The app that is installed."""
+
+    kind: str  # "swift" or "stand-in"
+    bundle_id: str
+    name: str  # CFBundleExecutable, as reports print it
+    package_sha256: str
+
+
+class PlanDocument(Document, frozen=True, kw_only=True):
+    """`plan.json`: written before any phone is touched."""
+
+    run_id: str
+    seed: int
+    scenario: dict[str, object]  # exactly what `start` sends, docs/protocol.md 2.2
+    requires: Requirement
+    thresholds: dict[str, dict[str, float]]  # check id to its limits
+    headroom_percent: float
+    app: PlannedApp
+    phones: list[PlannedPhone]
+    absent: list[AbsentPhone] = []
+    skipped: list[SkippedPhone] = []
+
+
+class DeviceDocument(Document, frozen=True, kw_only=True):
+    """`device.json`: what lockdown and sysmontap said, None where it was not learnt."""
+
+    udid: str
+    alias: str
+    name: str
+    model: str
+    product_type: str
+    os: str
+    build: str
+    virtual: bool
+    source: str
+    physical_memory_bytes: int | None = None  # sysmontap physMemSize
+    memory_class: str | None = None  # by physical_memory_bytes, else by ProductType
+    clock_offset_s: float | None = None  # phone minus host
+    battery_percent: float | None = None
+    free_disk_bytes: int | None = None
+
+
+class AppExit(msgspec.Struct, frozen=True, kw_only=True):
+    """An exit event of the developer services."""
+
+    pid: int
+    at_s: float  # host wall clock
+    exit_code: int | None = None
+    signal: int | None = None
+
+
+class LaunchWindow(msgspec.Struct, frozen=True, kw_only=True):
+    """One launch of the app: which process, and when it lived by the host's clock."""
+
+    number: int  # from 1
+    pid: int
+    launch: str | None  # the app's uuid, None if it never answered
+    started_s: float
+    ended_s: float | None
+
+
+class PulledReportFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A diagnostic report that was collected."""
+
+    device_path: str
+    file: str  # below `attempts/<n>/reports/`
+    size_bytes: int
+
+
+class EvidenceDocument(Document, frozen=True, kw_only=True):
+    """`evidence.json`: what the host saw of one attempt, besides telemetry."""
+
+    attempt: int
+    launches: list[LaunchWindow]
+    exits: list[AppExit]
+    reports: list[PulledReportFile]
+    alive_at_end: bool | None = None  # seen alive by pid when the soak was over; None if not asked
+    stopped_by_host: bool = False
+    rebooted: bool | None = None
+    clock_offset_s: float | None = None
+    journal_pulled: bool = False
+    stream_records: int = 0
+    journal_records: int = 0
+    differing_records: int = 0  # same launch and seq, other bytes
+    peak_observed_bytes: int | None = None  # host-side, sysmontap
+    cause_hint: str | None = None  # a Cause of the lab, where an error ended the session
+    error: str | None = None  # the sentence of that error
+
+
+class CheckDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """One check in `verdict.json` and `summary.json`."""
+
+    id: str
+    result: str
+    value: float | int | str | None = None
+    unit: str | None = None
+    limit: float | int | str | None = None
+    reason: str | None = None
+    launch: str | None = None
+    seq: int | None = None
+
+
+class VerdictDocument(Document, frozen=True, kw_only=True):
+    """`verdict.json` of one phone."""
+
+    udid: str
+    alias: str
+    model: str
+    product_type: str
+    os: str
+    virtual: bool
+    stand_in: bool
+    outcome: str
+    cause: str
+    explanation: str  # one sentence for people
+    checks: list[CheckDocument]
+    tokens_total: int = 0
+    trims: int = 0
+    evictions: int = 0
+    inference_s: float = 0.0
+    last_footprint_bytes: int | None = None
+    limit_bytes: int | None = None
+    last_token_index: int | None = None
+    last_breadcrumb: str | None = None
+
+
+class SummaryPhone(msgspec.Struct, frozen=True, kw_only=True):
+    """One phone of `summary.json`."""
+
+    udid: str
+    alias: str
+    model: str
+    product_type: str
+    os: str
+    outcome: str
+    cause: str
+    checks: list[CheckDocument]
+
+
+class SummaryDocument(Document, frozen=True, kw_only=True):
+    """`summary.json`, also printed by `fleet soak --json`."""
+
+    run_id: str
+    outcome: str
+    exit_code: int
+    virtual: bool
+    phones: list[SummaryPhone]
