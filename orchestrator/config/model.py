@@ -1,0 +1,241 @@
+"""The configuration as frozen values. Unknown keys are refused, units are in the names."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from orchestrator.config.fields import (
+    Alias,
+    CheckId,
+    Count,
+    MemoryClassName,
+    ModelName,
+    Number,
+    Percent,
+    Positive,
+    PositiveCount,
+    Udid,
+    VersionText,
+)
+from orchestrator.domain.memory_class import MemoryClass
+
+
+class Block(BaseModel):
+    """Base of every block: frozen, strict about types, closed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Source(Block):
+    """Where phones are found; `usbmux` is `default` or `host:port`."""
+
+    name: Alias
+    usbmux: str = "default"
+
+    @field_validator("usbmux")
+    @classmethod
+    def _address(cls, value: str) -> str:
+        host, _, port = value.rpartition(":")
+        if value != "default" and not (host and ":" not in host and port.isdigit()):
+            raise ValueError("a usbmux address is 'default' or an IPv4 'host:port'")
+        return value
+
+
+class VirtualPhoneSpec(Block):
+    """One virtual phone."""
+
+    model: ModelName
+    os: VersionText = "18.5"
+
+
+class FaultSpec(Block):
+    """A scripted fault of a virtual phone."""
+
+    phone: Alias
+    at_s: Positive
+    kind: str
+    for_s: Positive | None = None
+
+
+class VirtualBlock(Block):
+    """Virtual phones, used by `--virtual` and `fleet virtual serve`."""
+
+    memory_scale: PositiveCount = 32
+    phones: tuple[VirtualPhoneSpec, ...] = Field(
+        default=(
+            VirtualPhoneSpec(model="iPhone 14", os="18.5"),
+            VirtualPhoneSpec(model="iPhone 15", os="18.5"),
+            VirtualPhoneSpec(model="iPhone 15 Pro", os="18.6"),
+            VirtualPhoneSpec(model="iPhone 16", os="18.6"),
+        ),
+        strict=False,
+    )
+    faults: tuple[FaultSpec, ...] = Field(default=(), strict=False)
+
+
+class ExpectedPhone(Block):
+    """A phone that must be there; absent, it is an `ERROR` phone."""
+
+    udid: Udid
+    alias: Alias
+    tags: tuple[str, ...] = Field(default=(), strict=False)
+
+
+class HarnessBlock(Block):
+    """The app."""
+
+    project: str = "ios_harness/HarnessApp/HarnessApp.xcodeproj"
+    scheme: str = "HarnessApp"
+    bundle_id: str = Field(default="dev.example.harness", pattern=r"^[A-Za-z0-9.-]{3,155}$")
+    team_id: str | None = None
+    increased_memory_limit: bool = False
+    defect: str | None = Field(default=None, pattern=r"^[a-z0-9-]+(:[a-z0-9.-]+)?$")
+
+
+class ModelBlock(Block):
+    """The model that runs."""
+
+    engine: Literal["witness"] = "witness"
+    int4: str | None = None  # package per quantization, pushed by content hash
+    int8: str | None = None
+    compute_units: Literal["all", "cpu_only", "cpu_and_gpu", "cpu_and_neural_engine"] = "all"
+    capacity_tokens: PositiveCount = 4096
+
+
+class PolicyBlock(Block):
+    """What the app is told, and what the host expects of it."""
+
+    budget_tokens: dict[MemoryClassName, PositiveCount] = Field(
+        default={MemoryClass.GB6: 1024, MemoryClass.GB8: 2048, MemoryClass.GB12: 2048},
+        strict=False,
+    )
+    scenario_budget_tokens: PositiveCount | None = None
+    pin: Literal["none", "bos"] = "bos"
+    long_prompt: Literal["refuse", "truncate"] = "refuse"
+    headroom_percent: Percent = 20.0
+
+    @field_validator("budget_tokens")
+    @classmethod
+    def _every_class(cls, value: dict[MemoryClass, int]) -> dict[MemoryClass, int]:
+        missing = [name.value for name in MemoryClass if name not in value]
+        if missing:
+            raise ValueError(f"a budget is missing for {', '.join(missing)}")
+        return value
+
+
+class WorkloadBlock(Block):
+    """Overrides of the scenario's workload; null keeps the scenario's own value."""
+
+    decode_tokens_per_s: Positive | None = None
+    prefill_tokens_per_s: Positive | None = None
+    min_prompt_ids: PositiveCount | None = None
+    max_prompt_ids: PositiveCount | None = None
+    turn_limit_tokens: PositiveCount | None = None
+    turns_per_conversation: PositiveCount | None = None
+    ballast_from_token: PositiveCount | None = None
+    ballast_to_token: PositiveCount | None = None
+    warn_at_tokens: tuple[PositiveCount, ...] | None = Field(default=None, strict=False)
+    sample_period_ms: PositiveCount | None = None
+    stop_after_tokens: PositiveCount | None = None
+
+
+class RetryBlock(Block):
+    """How often a phone is tried again after a lab error; the product is never retried."""
+
+    lab: Count = 1
+    product: Literal[0] = 0
+
+
+class QuarantineBlock(Block):
+    """When a phone is taken out of the lab."""
+
+    after_lab_errors: PositiveCount = 3
+    for_hours: Positive = 12.0
+
+
+class Notification(Block):
+    """Who is told; the address comes from the environment."""
+
+    webhook: str
+
+
+class ReleaseRequirement(Block):
+    """A model that a release must have soaked."""
+
+    model: ModelName
+    os: str
+    min_hours: Positive
+
+
+class Waiver(Block):
+    """A failing check that somebody answers for."""
+
+    model: ModelName
+    check: CheckId
+    ticket: str
+    owner: str
+    until: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}$")
+
+
+class ReleaseBlock(Block):
+    """What a sign-off demands."""
+
+    require: tuple[ReleaseRequirement, ...] = Field(default=(), strict=False)
+    waivers: tuple[Waiver, ...] = Field(default=(), strict=False)
+
+
+class EvidenceBlock(Block):
+    """How long evidence is waited for."""
+
+    report_wait_s: Positive = 120.0
+
+
+class GateBlock(Block):
+    """What a phone must show before a start."""
+
+    min_battery_percent: Percent = 30.0
+    max_start_thermal: Literal["nominal", "fair", "serious", "critical"] = "nominal"
+    cool_down_limit_s: Positive = 900.0
+
+
+class FleetConfig(Block):
+    """The whole of `fleet.yaml`."""
+
+    schema_: Literal[1] = Field(default=1, alias="schema")
+    sources: tuple[Source, ...] = Field(
+        default=(Source(name="usb", usbmux="default"),), strict=False
+    )
+    virtual: VirtualBlock = VirtualBlock()
+    expect: tuple[ExpectedPhone, ...] = Field(default=(), strict=False)
+    harness: HarnessBlock = HarnessBlock()
+    model: ModelBlock = ModelBlock()
+    policy: PolicyBlock = PolicyBlock()
+    scenario: str = "smoke"
+    workload: WorkloadBlock = WorkloadBlock()
+    checks: dict[CheckId, dict[str, Number]] = Field(default={}, strict=False)
+    evidence: EvidenceBlock = EvidenceBlock()
+    gate: GateBlock = GateBlock()
+    retry: RetryBlock = RetryBlock()
+    quarantine: QuarantineBlock = QuarantineBlock()
+    notify: tuple[Notification, ...] = Field(default=(), strict=False)
+    release: ReleaseBlock = ReleaseBlock()
+
+    @field_validator("sources")
+    @classmethod
+    def _unique_sources(cls, value: tuple[Source, ...]) -> tuple[Source, ...]:
+        if not value:
+            raise ValueError("at least one source is needed")
+        if len({source.name for source in value}) != len(value):
+            raise ValueError("two sources have the same name")
+        return value
+
+    @field_validator("expect")
+    @classmethod
+    def _unique_phones(cls, value: tuple[ExpectedPhone, ...]) -> tuple[ExpectedPhone, ...]:
+        for attribute in ("udid", "alias"):
+            seen = [getattr(phone, attribute).casefold() for phone in value]
+            if len(set(seen)) != len(seen):
+                raise ValueError(f"two expected phones have the same {attribute}")
+        return value
