@@ -1,0 +1,199 @@
+"""The kernel model of one virtual iPhone: processes, signals, conditions."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal as signals
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.virtual.kernel.counter import refuse_huge_pages
+from orchestrator.virtual.kernel.environment import child_environment, port_of, socket_of
+from orchestrator.virtual.kernel.errors import (
+    BadSignalError,
+    LaunchRefusedError,
+    NoSuchProcessError,
+)
+from orchestrator.virtual.kernel.process import AppProcess, spawn
+from orchestrator.virtual.kernel.values import LogLine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from orchestrator.virtual.kernel.conditions import Condition
+    from orchestrator.virtual.kernel.values import (
+        InstalledApp,
+        KernelFacts,
+        ProcessInfo,
+        ProcessListener,
+    )
+
+KILL_LIMIT_S: Final = 5.0  # from SIGKILL to reaped; the host needs milliseconds
+REMEMBERED_DEAD: Final = 64  # so that a listener which comes too late still learns the end
+
+
+class Kernel:
+    """Runs the apps of one virtual phone.
+
+    Make it and call it in one event loop, in a thread that lives as long as the phone. Callbacks
+    come in that loop. Ends with `shut_down`.
+    """
+
+    def __init__(self, facts: KernelFacts, *, log: Callable[[LogLine], None]) -> None:
+        self._facts, self._log = facts, log
+        self._running: dict[int, AppProcess] = {}
+        self._dead: deque[AppProcess] = deque(maxlen=REMEMBERED_DEAD)
+        self._launching = asyncio.Lock()
+        self._is_down = False
+        refuse_huge_pages()
+
+    async def launch(
+        self,
+        app: InstalledApp,
+        environment: Mapping[str, str],
+        arguments: Sequence[str],
+        *,
+        kill_existing: bool,
+    ) -> int:
+        """Start an app and return its pid.
+
+        An app runs once at a time, as on a phone: without `kill_existing` a running one stays and
+        its pid is returned.
+
+        Raises:
+            LaunchRefusedError: If the app cannot be started; it names the app and the reason.
+        """
+        async with self._launching:  # two at once could both find the port free
+            running = [p for p in self._running.values() if p.app.bundle_id == app.bundle_id]
+            if running and not kill_existing:
+                return running[0].pid
+            await self._kill(running)
+            process = await self._start(app, environment, arguments)
+        return process.pid
+
+    def send_signal(self, pid: int, signal: int) -> None:
+        """Send a signal, by the host's number, to a running app.
+
+        Raises:
+            NoSuchProcessError: If no running app has the pid.
+            BadSignalError: If the host has no such signal.
+        """
+        process = self._process(pid)
+        if signal not in signals.valid_signals():
+            raise BadSignalError(signal)
+        process.send_signal(signal)
+
+    def processes(self) -> list[ProcessInfo]:
+        """Return the running apps in the order of their start."""
+        return [process.info for process in self._running.values()]
+
+    def footprint_bytes(self, pid: int) -> int | None:
+        """Return the footprint in phone bytes, None for a pid that does not run."""
+        process = self._running.get(pid)
+        footprint = process.counter.footprint_bytes() if process and process.counter else None
+        return None if footprint is None else footprint * self._facts.memory_scale
+
+    def cpu_time_s(self, pid: int) -> float | None:
+        """Return the CPU time since the launch in seconds, None for a pid that does not run."""
+        process = self._running.get(pid)
+        return process.counter.cpu_time_s() if process and process.counter else None
+
+    def listen(self, pid: int, listener: ProcessListener) -> None:
+        """Tell a listener of output and end of an app.
+
+        The first listener also gets the lines that came before it; for an app that has just ended
+        it gets the end at once.
+
+        Raises:
+            NoSuchProcessError: If the pid is unknown.
+        """
+        for process in (*self._running.values(), *reversed(self._dead)):
+            if process.pid == pid:
+                process.listen(listener)
+                return
+        raise NoSuchProcessError(pid)
+
+    def unlisten(self, pid: int, listener: ProcessListener) -> None:
+        """Tell a listener nothing more; unknown ones are ignored."""
+        if process := self._running.get(pid):
+            process.unlisten(listener)
+
+    def app_socket(self, port: int) -> Path | None:
+        """Return the socket on which a running app listens for a device port, if there is one."""
+        for process in self._running.values():
+            if process.port == port and process.socket.is_socket():
+                return process.socket
+        return None
+
+    def send_condition(self, pid: int, condition: Condition) -> None:
+        """Tell an app a condition of the phone.
+
+        Raises:
+            NoSuchProcessError: If no running app has the pid.
+        """
+        self._tell(self._process(pid), condition)
+
+    async def shut_down(self) -> None:
+        """Kill and reap every app. Bounded; nothing can be launched afterwards."""
+        self._is_down = True
+        await self._kill(list(self._running.values()))
+
+    def started(self, process: AppProcess) -> None:
+        """Take a new process (called by the process)."""
+        self._running[process.pid] = process
+
+    def wrote(self, process: AppProcess, line: str) -> None:
+        """Take a line of output (called by the process)."""
+        self._log(LogLine(process.pid, process.app.name, process.app.name, line))
+
+    def died(self, process: AppProcess) -> None:
+        """Take the death of a process (called by the process)."""
+        self._running.pop(process.pid, None)
+        self._dead.append(process)
+        process.socket.unlink(missing_ok=True)
+
+    def ended(self, process: AppProcess) -> None:
+        """Take a process whose output is read to its end (called by the process)."""
+
+    async def _start(
+        self, app: InstalledApp, environment: Mapping[str, str], arguments: Sequence[str]
+    ) -> AppProcess:
+        port = port_of(app, environment)
+        socket = socket_of(app, self._facts.port_folder, port)
+        self._refuse_if_impossible(app, port)
+        socket.unlink(missing_ok=True)  # left by a host that was killed
+        complete = child_environment(self._facts, app, socket, environment, os.environ)
+        process = await spawn(app, arguments, complete, port=port, socket=socket, owner=self)
+        if self._is_down:  # meanwhile
+            await self._kill([process])
+            raise LaunchRefusedError(app.bundle_id, "the phone was shut down")
+        return process
+
+    def _process(self, pid: int) -> AppProcess:
+        try:
+            return self._running[pid]
+        except KeyError:
+            raise NoSuchProcessError(pid) from None
+
+    def _refuse_if_impossible(self, app: InstalledApp, port: int) -> None:
+        if self._is_down:
+            raise LaunchRefusedError(app.bundle_id, "the phone is shut down")
+        for other in self._running.values():
+            if other.port == port:
+                facts = f"port {port} belongs to {other.app.name}, pid {other.pid}"
+                raise LaunchRefusedError(app.bundle_id, facts)
+
+    def _tell(self, process: AppProcess, condition: Condition) -> None:
+        if not process.tell(condition):
+            text = f"conditions channel of pid {process.pid} is closed or full, one line is lost"
+            self._log(LogLine(0, "kernel", "kernel", text))
+
+    async def _kill(self, processes: Iterable[AppProcess]) -> None:
+        waits = []
+        for process in processes:
+            process.send_signal(signals.SIGKILL)
+            waits.append(process.ended.wait())
+        async with asyncio.timeout(KILL_LIMIT_S):
+            await asyncio.gather(*waits)
