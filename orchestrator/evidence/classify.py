@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 # The kernel keeps 15 or 31 bytes of a name and the closing zero; shorter names are whole.
 _SHORTEST_CUT_BYTES: Final = 15
 
+# A launch is noted once its pid is known, so the app may have died a moment before; a longer
+# span would let in the report of the soak before this one.
+_EARLY_S: Final = 5.0
+
 _KINDS: Final[dict[type[ParsedReport], ReportKind]] = {
     JetsamReport: "jetsam",
     CrashReport: "crash",
@@ -87,7 +91,7 @@ def classify(
         lc_uuid: LC_UUID of the app's binary from its `hello`, None where it has none.
         launches: Launches of this attempt.
         clock_offset_s: Phone's wall clock minus the host's.
-        tolerance_s: Added on both sides of a launch: reports are written seconds after a kill.
+        tolerance_s: Added after a launch: reports are written seconds after a kill.
     """
     phone_s = report.header.time.unix_s if report.header.time else None
     at_s = None if phone_s is None else phone_s - clock_offset_s
@@ -130,8 +134,9 @@ def _is_ours(
         return True
     if not in_window or not names_match(subject.name, app_name):
         return False
-    # Another build with the same name is somebody else, unless it is the process we started.
-    return not (wanted and found) or subject.pid in pids
+    if subject.pid is not None:
+        return subject.pid in pids  # a process of this name that nobody launched is another run's
+    return not (wanted and found)  # the same name in another build is somebody else
 
 
 def _plain_uuid(uuid: str | None) -> str:
@@ -142,7 +147,8 @@ def _holds(launch: LaunchWindow, at_s: float | None, tolerance_s: float) -> bool
     if at_s is None:
         return False
     ended_s = math.inf if launch.ended_s is None else launch.ended_s
-    return launch.started_s - tolerance_s <= at_s <= ended_s + tolerance_s
+    early_s = min(tolerance_s, _EARLY_S)
+    return launch.started_s - early_s <= at_s <= ended_s + tolerance_s
 
 
 def _launch(pid: int | None, around: Sequence[LaunchWindow]) -> int | None:

@@ -80,8 +80,12 @@ def test_the_uuid_is_ours_at_any_time_but_then_ends_no_launch() -> None:
 
 
 def test_a_name_with_another_uuid_is_another_build() -> None:
-    found = classified(jetsam(process(pid=77)), lc_uuid=ELSE)
-    assert not found.ours
+    assert classified(jetsam(process(pid=None))).ours
+    assert not classified(jetsam(process(pid=None)), lc_uuid=ELSE).ours
+
+
+def test_a_name_with_a_pid_that_nobody_launched_is_not_ours() -> None:
+    assert not classified(jetsam(process(pid=77)), Window(pid=501)).ours
 
 
 def test_a_name_with_another_uuid_and_our_pid_is_ours() -> None:
@@ -96,8 +100,16 @@ def test_the_clock_of_the_phone_is_corrected() -> None:
 
 
 @pytest.mark.parametrize(("ended_s", "inside"), [(NOON_S - 30, True), (NOON_S - 31, False)])
-def test_the_tolerance_is_added_to_the_window(ended_s: float, *, inside: bool) -> None:
+def test_the_tolerance_is_added_after_the_launch(ended_s: float, *, inside: bool) -> None:
     assert classified(jetsam(process()), Window(ended_s=ended_s)).in_window is inside
+
+
+@pytest.mark.parametrize(("started_s", "inside"), [(NOON_S + 5, True), (NOON_S + 6, False)])
+def test_a_report_from_before_the_launch_is_the_run_befores(
+    started_s: float, *, inside: bool
+) -> None:
+    found = classified(jetsam(process()), Window(started_s=started_s, ended_s=None))
+    assert found.in_window is inside
 
 
 def test_the_pid_picks_the_launch() -> None:
