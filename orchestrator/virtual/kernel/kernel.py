@@ -8,21 +8,25 @@ import signal as signals
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.virtual.kernel.conditions import Condition, MemoryWarning
+from orchestrator.virtual.kernel.coroner import Coroner, Kill
 from orchestrator.virtual.kernel.counter import refuse_huge_pages
 from orchestrator.virtual.kernel.environment import child_environment, port_of, socket_of
 from orchestrator.virtual.kernel.errors import (
     BadSignalError,
+    KernelError,
     LaunchRefusedError,
     NoSuchProcessError,
 )
+from orchestrator.virtual.kernel.jetsam import KillReason
+from orchestrator.virtual.kernel.memory import MemorySampler, Reading, SamplerLag
 from orchestrator.virtual.kernel.process import AppProcess, spawn
-from orchestrator.virtual.kernel.values import LogLine
+from orchestrator.virtual.kernel.values import LogLine, MemoryEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from orchestrator.virtual.kernel.conditions import Condition
     from orchestrator.virtual.kernel.values import (
         InstalledApp,
         KernelFacts,
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     )
 
 KILL_LIMIT_S: Final = 5.0  # from SIGKILL to reaped; the host needs milliseconds
+LIMIT_REPORTS_PER_DAY: Final = 10  # generous: iOS seems to keep far fewer
 REMEMBERED_DEAD: Final = 64  # so that a listener which comes too late still learns the end
 
 
@@ -41,8 +46,25 @@ class Kernel:
     come in that loop. Ends with `shut_down`.
     """
 
-    def __init__(self, facts: KernelFacts, *, log: Callable[[LogLine], None]) -> None:
-        self._facts, self._log = facts, log
+    def __init__(
+        self,
+        facts: KernelFacts,
+        *,
+        log: Callable[[LogLine], None],
+        record: Callable[[MemoryEvent], None] | None = None,
+        limit_reports_per_day: int = LIMIT_REPORTS_PER_DAY,
+    ) -> None:
+        """Make the kernel of a phone that has just booted.
+
+        Args:
+            facts: The phone.
+            log: Takes the lines of os_trace and syslog.
+            record: Takes what the memory sampler did, for the phone's event log.
+            limit_reports_per_day: JetsamEvents for the per-process limit; further kills leave none.
+        """
+        self._facts, self._log, self._record = facts, log, record
+        self._sampler = MemorySampler(asyncio.get_running_loop())
+        self._coroner = Coroner(facts, log, limit_reports_per_day)
         self._running: dict[int, AppProcess] = {}
         self._dead: deque[AppProcess] = deque(maxlen=REMEMBERED_DEAD)
         self._launching = asyncio.Lock()
@@ -135,14 +157,49 @@ class Kernel:
         """
         self._tell(self._process(pid), condition)
 
+    def reclaim(self, pid: int) -> None:
+        """Kill an app because the phone as a whole is out of memory, whatever the app uses.
+
+        Raises:
+            NoSuchProcessError: If no running app has the pid.
+        """
+        process = self._process(pid)
+        counter = process.counter
+        process.kill = Kill(
+            KillReason.VM_PAGE_SHORTAGE,
+            footprint_bytes=(counter and counter.footprint_bytes()) or 0,
+            cpu_time_s=(counter and counter.cpu_time_s()) or 0.0,
+        )
+        process.send_signal(signals.SIGKILL)
+
+    @property
+    def sampler_lag(self) -> SamplerLag:
+        """How late the memory sampler has been since the start."""
+        return self._sampler.lag
+
     async def shut_down(self) -> None:
-        """Kill and reap every app. Bounded; nothing can be launched afterwards."""
+        """Kill and reap every app. Bounded; nothing can be launched afterwards.
+
+        Raises:
+            KernelError: If an app is not gone after `KILL_LIMIT_S`; the host itself is then ill.
+        """
         self._is_down = True
-        await self._kill(list(self._running.values()))
+        try:
+            await self._kill(list(self._running.values()))
+        finally:
+            self._sampler.stop()
 
     def started(self, process: AppProcess) -> None:
         """Take a new process (called by the process)."""
         self._running[process.pid] = process
+        if process.counter is not None:
+            self._sampler.watch(
+                process.pid,
+                process.counter,
+                self._facts.host_limit_bytes,
+                kill=lambda: process.send_signal(signals.SIGKILL),
+                warn=lambda reading: self._warn(process, reading),
+            )
 
     def wrote(self, process: AppProcess, line: str) -> None:
         """Take a line of output (called by the process)."""
@@ -151,11 +208,25 @@ class Kernel:
     def died(self, process: AppProcess) -> None:
         """Take the death of a process (called by the process)."""
         self._running.pop(process.pid, None)
+        reading = self._sampler.unwatch(process.pid)
+        if reading and process.kill is None:
+            process.kill = Kill(
+                KillReason.PER_PROCESS_LIMIT,
+                reading.footprint_bytes,
+                reading.cpu_time_s,
+                reading.lag_s,
+            )
         self._dead.append(process)
         process.socket.unlink(missing_ok=True)
 
     def ended(self, process: AppProcess) -> None:
         """Take a process whose output is read to its end (called by the process)."""
+        if process.kill is None or process.signal != signals.SIGKILL:  # it was faster
+            self._coroner.died(process)
+            return
+        event = self._coroner.killed(process, process.kill)
+        if self._record:
+            self._record(event)
 
     async def _start(
         self, app: InstalledApp, environment: Mapping[str, str], arguments: Sequence[str]
@@ -185,15 +256,30 @@ class Kernel:
                 facts = f"port {port} belongs to {other.app.name}, pid {other.pid}"
                 raise LaunchRefusedError(app.bundle_id, facts)
 
+    def _warn(self, process: AppProcess, reading: Reading) -> None:
+        if process.pid not in self._running:
+            return  # it ended meanwhile
+        self._tell(process, MemoryWarning())
+        if self._record:
+            seen_bytes = reading.footprint_bytes * self._facts.memory_scale
+            limit_bytes = self._facts.limit_bytes
+            name = process.app.name
+            self._record(
+                MemoryEvent("warning", process.pid, name, seen_bytes, limit_bytes, reading.lag_s)
+            )
+
     def _tell(self, process: AppProcess, condition: Condition) -> None:
         if not process.tell(condition):
             text = f"conditions channel of pid {process.pid} is closed or full, one line is lost"
             self._log(LogLine(0, "kernel", "kernel", text))
 
-    async def _kill(self, processes: Iterable[AppProcess]) -> None:
-        waits = []
+    async def _kill(self, processes: Sequence[AppProcess]) -> None:
         for process in processes:
             process.send_signal(signals.SIGKILL)
-            waits.append(process.ended.wait())
-        async with asyncio.timeout(KILL_LIMIT_S):
-            await asyncio.gather(*waits)
+        try:
+            async with asyncio.timeout(KILL_LIMIT_S):
+                for process in processes:
+                    await process.ended.wait()
+        except TimeoutError as error:
+            pids = ", ".join(str(p.pid) for p in processes if not p.ended.is_set())
+            raise KernelError(f"Not gone {KILL_LIMIT_S:g} s after SIGKILL: pid {pids}") from error

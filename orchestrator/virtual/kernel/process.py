@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from orchestrator.virtual.kernel.coroner import Kill
     from orchestrator.virtual.kernel.counter import Counter
 
 # A grandchild may hold stdout open after the app is gone: the end is then announced without it.
@@ -70,6 +71,7 @@ class AppProcess(asyncio.SubprocessProtocol):
         self.exit_code: int | None = None
         self.signal: int | None = None
         self.last_line = ""
+        self.kill: Kill | None = None  # by the kernel
         self._conditions, self._owner = conditions, owner
         self._condition_count = 0
         self._listeners: list[ProcessListener] = []
