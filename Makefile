@@ -1,0 +1,45 @@
+# Every target does all the set-up it needs: `make soak` and `make test` work from a clean clone.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SETUP := $(VENV)/.installed
+
+.PHONY: soak test lint unit swift-test full-length deep clean
+
+soak: $(SETUP)
+	$(BIN)/fleet soak --devices all --virtual
+
+# What a change must keep green: linters, types, layers, Swift tests, Python tests. Under 8 minutes.
+test: lint swift-test unit
+
+lint: $(SETUP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: $(SETUP)
+	$(BIN)/pytest -q -m "not full_length and not deep and not device"
+
+# Where there is no Swift toolchain the Swift part cannot be tested; that is said, not hidden.
+swift-test:
+	@if command -v swift >/dev/null; then \
+	  cd ios_harness && swift format lint --strict --recursive Sources Tests Package.swift \
+	  && swift build -Xswiftc -warnings-as-errors --build-tests && swift test --skip-build; \
+	else echo "swift-test: skipped, no swift on PATH" >&2; fi
+
+full-length: $(SETUP)
+	$(BIN)/pytest -q -m full_length
+
+deep: $(SETUP)
+	$(BIN)/pytest -q -m "deep or full_length"
+
+$(SETUP): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) ios_harness/.build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

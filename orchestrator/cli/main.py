@@ -1,0 +1,120 @@
+"""Entry point of `fleet`: lazy commands, one place for errors and exit codes.
+
+`fleet --help` imports no command: a person waits for it. A test holds which modules it loads.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import tempfile
+import traceback
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from typer.core import TyperGroup
+
+import orchestrator
+from orchestrator.domain.errors import FleetError
+from orchestrator.domain.outcome import ExitCode
+
+if TYPE_CHECKING:
+    from typer._click import Command, Context, HelpFormatter
+
+COMMANDS: Final = {
+    "soak": "Soak phones and state per phone whether the contract held.",
+    "report": "Remake all reports of a run from its directory.",
+    "devices": "List the phones that are attached.",
+    "contract": "Answer a vector file with the traces of the pipeline contract.",
+    "virtual": "Virtual iPhones: `fleet virtual serve`.",
+}
+EPILOG: Final = (
+    "Exit codes: 0 held, 1 product failure, 2 usage or configuration, 3 no phone, "
+    "4 inconclusive, 5 build or signing, 6 phone held by another run, 130/143 on a signal."
+)
+
+
+class LazyGroup(TyperGroup):
+    """Imports a command's module when the command is called."""
+
+    def list_commands(self, ctx: Context) -> list[str]:  # noqa: D102 - of the base
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:  # noqa: D102
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"orchestrator.cli.{cmd_name}")
+        command = typer.main.get_command(module.app)
+        command.name = cmd_name
+        return command
+
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: D102
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+app = typer.Typer(
+    name="fleet",
+    cls=LazyGroup,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"fleet {orchestrator.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def fleet(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """A soak lab for on-device LLMs on iPhones."""
+
+
+def main() -> None:
+    """Run `fleet`; never shows a traceback."""
+    try:
+        app()
+    except FleetError as error:
+        print(one_line(str(error)), file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(ExitCode.SIGINT)
+    except BrokenPipeError:
+        # The reader of our output left; nothing is wrong with the run.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(ExitCode.INCONCLUSIVE)
+    except Exception as error:  # noqa: BLE001 - a traceback shown to a user is a defect
+        print(
+            one_line(
+                f"internal error: {type(error).__name__}: {error}; details are in {_saved_trace()}"
+            ),
+            file=sys.stderr,
+        )
+        sys.exit(ExitCode.INCONCLUSIVE)
+
+
+def one_line(text: str) -> str:
+    """Return a text without line breaks and control characters, which a phone may have sent."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def _saved_trace() -> str:
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="fleet-error-", suffix=".txt", delete=False, encoding="utf-8"
+    ) as file:
+        traceback.print_exc(file=file)
+    return file.name
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""All sessions of a run, side by side, under one scope that a signal ends in order."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import anyio
+
+from orchestrator.runlog.files import write_document
+from orchestrator.runlog.merge import AttemptMerge, MergeCounts
+from orchestrator.soak.session import PhoneSession
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from orchestrator.device.link import PhoneLink
+    from orchestrator.runlog.documents import PlannedPhone
+    from orchestrator.runlog.layout import AttemptPaths
+    from orchestrator.soak.run_directory import RunRecorder
+    from orchestrator.soak.session import SessionOrder
+
+
+@dataclass(slots=True)
+class Campaign:
+    """One run over all its phones."""
+
+    orders: Sequence[SessionOrder]
+    link_to: Callable[[PlannedPhone], PhoneLink]
+    recorder: RunRecorder
+    stop: anyio.Event = field(default_factory=anyio.Event)
+    interrupted_by: str | None = None
+
+    async def run(self) -> None:
+        """Soak every phone; SIGINT and SIGTERM stop the apps and still collect everything."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._watch_signals)
+            async with anyio.create_task_group() as sessions:
+                for order in self.orders:
+                    sessions.start_soon(self._soak, order)
+            tasks.cancel_scope.cancel()
+        self.recorder.finish(self.interrupted_by)
+
+    async def _soak(self, order: SessionOrder) -> None:
+        paths = self.recorder.paths.device(order.phone.directory)
+        attempt = paths.attempt(1)
+        session = PhoneSession(order, self.link_to(order.phone), attempt, self.recorder, self.stop)
+        findings = await session.run()
+        counts = await anyio.to_thread.run_sync(write_telemetry, attempt, paths.telemetry)
+        write_document(paths.device, findings.device_document(order.phone))
+        write_document(attempt.evidence, findings.evidence_document(session.attempt, counts))
+
+    async def _watch_signals(self) -> None:
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as received:
+            async for number in received:
+                if self.interrupted_by is None:
+                    self.interrupted_by = signal.Signals(number).name
+                    self.recorder.event("interrupted", by=self.interrupted_by)
+                    self.stop.set()
+
+
+def write_telemetry(attempt: AttemptPaths, target: Path) -> MergeCounts:
+    """Merge what an attempt's launches left into `telemetry.ndjson`, atomically."""
+    merge = AttemptMerge(attempt)
+    temporary = target.with_name(f".{target.name}.tmp")
+    with temporary.open("wb") as file:
+        file.writelines(merge)
+    temporary.replace(target)
+    return merge.counts

@@ -1,0 +1,92 @@
+"""Virtual phones of one run: a child process that dies with the run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import msgspec
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from orchestrator.domain.errors import FleetError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from pathlib import Path
+
+    from anyio.abc import Process
+
+START_LIMIT_S: Final = 20.0
+END_LIMIT_S: Final = 5.0
+_MAX_LINE_BYTES: Final = 1 << 20
+
+
+class Farm(msgspec.Struct, frozen=True):
+    """Where the virtual phones answer."""
+
+    usbmux: str  # host:port
+    tunneld: str
+
+
+@dataclass(frozen=True, slots=True)
+class FarmSpec:
+    """Which virtual phones a run wants."""
+
+    phones: Sequence[tuple[str, str]]  # model, iOS
+    memory_scale: int
+    log: Path
+
+
+class FarmError(FleetError):
+    """The virtual phones did not start."""
+
+
+@asynccontextmanager
+async def virtual_phones(spec: FarmSpec) -> AsyncIterator[Farm]:
+    """Run virtual phones until the block ends.
+
+    Raises:
+        FarmError: If they do not answer within 20 s.
+    """
+    command = [sys.executable, "-m", "orchestrator.virtual", "--json", "--watch-stdin"]
+    command += ["--parent", str(os.getpid()), "--memory-scale", str(spec.memory_scale)]
+    for model, version in spec.phones:
+        command += ["--phone", f"{model}={version}"]
+    spec.log.parent.mkdir(parents=True, exist_ok=True)
+    with spec.log.open("ab") as log:
+        process = await anyio.open_process(command, stderr=log, start_new_session=True)
+    try:
+        yield await _ready(process, spec.log)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await _end(process)
+
+
+async def _ready(process: Process, log: Path) -> Farm:
+    if process.stdout is None:
+        raise FarmError("the virtual phones have no output")
+    try:
+        with anyio.fail_after(START_LIMIT_S):
+            line = await BufferedByteReceiveStream(process.stdout).receive_until(
+                b"\n", _MAX_LINE_BYTES
+            )
+        return msgspec.json.decode(line, type=Farm)
+    except (TimeoutError, anyio.IncompleteRead, anyio.EndOfStream, msgspec.DecodeError) as error:
+        raise FarmError(
+            f"the virtual phones did not start within {START_LIMIT_S:g} s", remedy=f"See {log}"
+        ) from error
+
+
+async def _end(process: Process) -> None:
+    if process.returncode is None:
+        process.terminate()
+        with anyio.move_on_after(END_LIMIT_S):
+            await process.wait()
+    if process.returncode is None:
+        process.kill()
+        await process.wait()
+    await process.aclose()

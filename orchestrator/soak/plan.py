@@ -1,0 +1,154 @@
+"""The plan of a run: pure, made before any phone is touched, and written first."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.config.scenario import wire_scenario
+from orchestrator.domain.iphone import by_product_type
+from orchestrator.domain.memory_class import MemoryClass
+from orchestrator.runlog.documents import (
+    AbsentPhone,
+    Expectation,
+    PlanDocument,
+    PlannedApp,
+    PlannedPhone,
+    Requirement,
+    SkippedPhone,
+)
+from orchestrator.runlog.layout import device_directory_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from orchestrator.config.model import FleetConfig
+    from orchestrator.config.scenario import Scenario
+    from orchestrator.device.selection import Skipped
+    from orchestrator.domain.phone import Phone
+    from orchestrator.harness.models import ModelPackage
+
+_NONCE_DIGITS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """A phone that belongs to the run and cannot take part."""
+
+    udid: str
+    alias: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Participants:
+    """Who takes part, who is left out, who is missing."""
+
+    phones: tuple[Phone, ...]
+    skipped: tuple[Skipped, ...]
+    absent: tuple[Absence, ...]
+
+
+def quantization_of(memory_class: MemoryClass) -> str:
+    """Return the contract's quantization: 8-bit from the 8 GB class up, else 4-bit."""
+    return "int4" if memory_class is MemoryClass.GB6 else "int8"
+
+
+def expectation_of(
+    phone: Phone,
+    config: FleetConfig,
+    packages: Mapping[str, ModelPackage],
+) -> Expectation:
+    """Return what the host expects of a phone, from the catalog and the policy alone."""
+    model = by_product_type(phone.product_type)
+    memory_class = model.memory_class if model else MemoryClass.GB6
+    package = packages[quantization_of(memory_class)]
+    policy = config.policy
+    limits = [policy.budget_tokens[memory_class], package.capacity_tokens]
+    if policy.scenario_budget_tokens is not None:
+        limits.append(policy.scenario_budget_tokens)
+    return Expectation(
+        memory_class=memory_class.value,
+        budget_tokens=min(limits),
+        quantization=package.quantization,
+        digest=package.digest,
+        bits_per_weight=package.bits_per_weight,
+        capacity_tokens=package.capacity_tokens,
+        pin_tokens=1 if policy.pin == "bos" else 0,
+    )
+
+
+def nonce_of(seed: int, udid: str) -> str:
+    """Return a phone's nonce, 16 hex digits: another on each phone, equal for equal seeds."""
+    return hashlib.sha256(f"{seed}:{udid}".encode()).hexdigest()[:_NONCE_DIGITS]
+
+
+def make_plan(
+    run_id: str,
+    seed: int,
+    config: FleetConfig,
+    scenario: Scenario,
+    participants: Participants,
+    app: PlannedApp,
+    packages: Mapping[str, ModelPackage],
+) -> PlanDocument:
+    """Return the plan of a run."""
+    return PlanDocument(
+        run_id=run_id,
+        seed=seed,
+        scenario=wire_scenario(scenario, config.policy, seed),
+        requires=Requirement(
+            checks=list(scenario.required_checks),
+            min_trims=scenario.min_trims,
+            min_evictions=scenario.min_evictions,
+        ),
+        thresholds={name: dict(limits) for name, limits in config.checks.items()},
+        headroom_percent=config.policy.headroom_percent,
+        app=app,
+        phones=[_planned(phone, config, packages, seed) for phone in participants.phones],
+        absent=[_absent(absence) for absence in participants.absent],
+        skipped=_skipped(participants.skipped),
+    )
+
+
+def _planned(
+    phone: Phone, config: FleetConfig, packages: Mapping[str, ModelPackage], seed: int
+) -> PlannedPhone:
+    return PlannedPhone(
+        udid=phone.udid,
+        alias=phone.alias,
+        name=phone.name,
+        model=phone.model,
+        product_type=phone.product_type,
+        os=phone.os,
+        build=phone.build,
+        source=phone.source,
+        virtual=phone.virtual,
+        tags=list(phone.tags),
+        directory=device_directory_name(phone.alias, phone.udid),
+        nonce=nonce_of(seed, phone.udid),
+        expected=expectation_of(phone, config, packages),
+    )
+
+
+def _absent(absence: Absence) -> AbsentPhone:
+    return AbsentPhone(
+        udid=absence.udid,
+        alias=absence.alias,
+        directory=device_directory_name(absence.alias, absence.udid),
+        reason=absence.reason,
+    )
+
+
+def _skipped(skipped: Sequence[Skipped]) -> list[SkippedPhone]:
+    return [
+        SkippedPhone(
+            udid=entry.phone.udid,
+            alias=entry.phone.alias,
+            model=entry.phone.model,
+            os=entry.phone.os,
+            reason=entry.reason,
+        )
+        for entry in skipped
+    ]

@@ -1,0 +1,93 @@
+"""Makes a run directory, writes the plan before anything else, and ends it with a manifest."""
+
+from __future__ import annotations
+
+import os
+import platform
+import secrets
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+import orchestrator
+from orchestrator.runlog.documents import RunDocument
+from orchestrator.runlog.events import Event
+from orchestrator.runlog.files import LineWriter, replace_file, write_document
+from orchestrator.runlog.layout import RunPaths
+from orchestrator.runlog.manifest import write_manifest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from orchestrator.runlog.documents import PlanDocument
+
+
+def new_run_id(now_s: float) -> str:
+    """Return `<UTC>-<short id>`."""
+    return f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(now_s))}-{secrets.token_hex(3)}"
+
+
+@dataclass(slots=True)
+class RunRecorder:
+    """The one writer of a run's own files."""
+
+    paths: RunPaths
+    document: RunDocument
+    events: LineWriter
+
+    @classmethod
+    def begin(
+        cls, output: Path, plan: PlanDocument, config_yaml: str, *, virtual: bool
+    ) -> RunRecorder:
+        """Create the directory, write the plan and point `latest` at it."""
+        paths = RunPaths(output / plan.run_id)
+        paths.root.mkdir(parents=True)
+        document = RunDocument(
+            run_id=plan.run_id,
+            started_s=time.time(),
+            virtual=virtual,
+            fleet_version=orchestrator.__version__,
+            host=f"{platform.system()} {platform.release()} {platform.machine()}",
+            arguments=sys.argv[1:],
+            owner_pid=os.getpid(),
+        )
+        write_document(paths.run, document)
+        write_document(paths.plan, plan)
+        replace_file(paths.config, config_yaml.encode())
+        _point_latest(output, plan.run_id)
+        recorder = cls(paths, document, LineWriter(paths.events))
+        recorder.event("run_started")
+        return recorder
+
+    def event(
+        self,
+        kind: str,
+        *,
+        udid: str | None = None,
+        attempt: int | None = None,
+        **facts: str | float | bool | None,
+    ) -> None:
+        """Append one remark."""
+        self.events.append_document(
+            Event(at_s=time.time(), kind=kind, udid=udid, attempt=attempt, facts=facts)
+        )
+
+    def finish(self, interrupted_by: str | None) -> None:
+        """Write the end of the run and the manifest of its evidence."""
+        self.event("run_ended", interrupted_by=interrupted_by)
+        self.events.close()
+        self.document = msgspec.structs.replace(
+            self.document, ended_s=time.time(), interrupted_by=interrupted_by
+        )
+        write_document(self.paths.run, self.document)
+        write_manifest(self.paths.root)
+
+
+def _point_latest(output: Path, run_id: str) -> None:
+    temporary = output / f".latest.{os.getpid()}"
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(run_id)
+    temporary.replace(output / "latest")
