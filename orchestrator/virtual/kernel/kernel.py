@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 KILL_LIMIT_S: Final = 5.0  # from SIGKILL to reaped; the host needs milliseconds
 LIMIT_REPORTS_PER_DAY: Final = 10  # generous: iOS seems to keep far fewer
-REMEMBERED_DEAD: Final = 64  # so that a listener which comes too late still learns the end
+REMEMBERED_DEAD: Final = 16  # so that a listener which comes too late still learns the end
 
 
 class Kernel:

@@ -147,8 +147,7 @@ class MemorySampler:
         if action is Action.WARN:
             self._post(watch, reading)
             return
-        # First the note: the loop may hear of the death before this thread runs again.
-        watch.killed = reading
+        watch.killed = reading  # the lock is held: `unwatch` comes before both or after both
         watch.kill()
 
     def _post(self, watch: _Watch, reading: Reading) -> None:

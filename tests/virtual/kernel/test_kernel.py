@@ -71,6 +71,12 @@ async def test_an_app_runs_in_its_container_with_the_environment_of_the_protocol
     assert environment["FLEET_MEMORY_SCALE"] == "32"
 
 
+async def test_an_app_does_not_get_the_interrupt_of_the_hosts_terminal(phone: Phone) -> None:
+    _, watcher = await phone.run("import os; print(os.getsid(0) == os.getpid())")
+    await watcher.ended()
+    assert watcher.lines == ["True"]
+
+
 async def test_output_is_delivered_and_logged_line_by_line(phone: Phone) -> None:
     source = "import os; os.write(1, b'out\\n'); os.write(2, b'err\\xff\\nlast')"
     pid, watcher = await phone.run(source)
@@ -230,6 +236,22 @@ sys.stdin.read()
     assert 0 < cpu_before_s < cpu_after_s < 30
 
 
+async def test_shared_memory_does_not_count(phone: Phone) -> None:
+    source = """
+import mmap, sys
+block = mmap.mmap(-1, 64 << 20)
+for at in range(0, 64 << 20, 4096):
+    block[at] = 1
+print("ready", flush=True)
+sys.stdin.read()
+"""
+    pid, watcher = await phone.run(source)
+    await watcher.line("ready")
+    footprint_bytes = phone.kernel.footprint_bytes(pid)
+    assert footprint_bytes is not None
+    assert footprint_bytes < 32 * 32 << 20
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="huge pages are turned off on Linux")
 async def test_apps_live_without_huge_pages(phone: Phone) -> None:
     pid, watcher = await phone.run(ECHO)
@@ -322,6 +344,24 @@ async def test_an_app_can_be_killed_for_the_phones_sake_below_its_limit(phone: P
     assert 0 < victim["rpages"] * 16384 < phone.facts.limit_bytes
 
 
+async def test_the_quota_is_for_the_per_process_limit_alone(phone: Phone) -> None:
+    await grown_to_death(phone)
+    pid, watcher = await phone.run(ECHO, name="Second")
+    phone.kernel.reclaim(pid)
+    await watcher.ended()
+    assert len(phone.reports()) == 2
+
+
+async def test_an_app_that_exits_before_the_kill_reaches_it_has_exited(phone: Phone) -> None:
+    pid, watcher = await phone.run("raise SystemExit(3)")
+    while is_alive(pid):
+        time.sleep(0.001)  # noqa: ASYNC251 - the event loop must not hear of the end yet
+    phone.kernel.reclaim(pid)
+    assert await watcher.ended() == (3, None)
+    assert phone.reports() == []
+    assert phone.events == []
+
+
 async def test_shut_down_leaves_nobody_not_even_a_suspended_app(facts: KernelFacts) -> None:
     kernel = Kernel(facts, log=lambda line: None)
     folder = facts.port_folder
@@ -335,7 +375,7 @@ async def test_shut_down_leaves_nobody_not_even_a_suspended_app(facts: KernelFac
     await kernel.shut_down()
     assert not any(is_alive(pid) for pid in pids)
     assert kernel.processes() == []
-    with pytest.raises(LaunchRefusedError, match="shut down"):
+    with pytest.raises(LaunchRefusedError, match="the phone is shut down"):
         await kernel.launch(install(folder, ECHO, "Late"), {}, [], kill_existing=False)
     await kernel.shut_down()
 
