@@ -1,0 +1,51 @@
+"""A finished run as plain lines for a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestrator.domain.outcome import Outcome, Result
+from orchestrator.report.wording import one_line, quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from orchestrator.runlog.documents import CheckDocument, SummaryDocument, VerdictDocument
+
+
+def summary_lines(summary: SummaryDocument, verdicts: Sequence[VerdictDocument]) -> list[str]:
+    """Return one line per phone with its cause and failing checks below, then the outcome.
+
+    Args:
+        summary: From `remake`.
+        verdicts: The `verdict.json` of its phones; a phone without one shows less.
+    """
+    explained = {verdict.udid: verdict for verdict in verdicts}
+    rows = [
+        [phone.alias, phone.model, f"iOS {phone.os}", phone.outcome, phone.cause]
+        for phone in summary.phones
+    ]
+    lines = []
+    for phone, row in zip(summary.phones, _aligned(rows), strict=True):
+        lines.append(row)
+        verdict = explained.get(phone.udid)
+        if verdict is not None and phone.outcome != Outcome.PASS:
+            lines.append(f"    {one_line(verdict.explanation)}")
+        lines += [f"    {_check(check)}" for check in phone.checks if check.result == Result.FAIL]
+    mark = " (virtual)" if summary.virtual else ""
+    return [*lines, f"{summary.outcome}{mark}, exit code {summary.exit_code}"]
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    clean = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*clean, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in clean
+    ]
+
+
+def _check(check: CheckDocument) -> str:
+    value, limit = quantity(check.value, check.unit), quantity(check.limit, check.unit)
+    reason = f": {one_line(check.reason)}" if check.reason else ""
+    return f"{one_line(check.id)} fails, {value} against {limit}{reason}"

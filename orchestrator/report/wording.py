@@ -1,0 +1,67 @@
+"""Texts of phones made harmless, and numbers made readable. All text from a phone is hostile."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+MIB: Final = 1024**2
+
+# What XML 1.0 forbids (control characters, lone surrogates, U+FFFE and U+FFFF), the C1 controls,
+# and the characters that turn the direction of text and so dress one name up as another.
+_HARMFUL: Final = re.compile(
+    "[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+    "|[\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+_MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()#+!|~-])")
+_REPLACEMENT: Final = "\ufffd"
+
+
+def clean(text: str) -> str:
+    """Return a text that any XML or HTML document may hold."""
+    return _HARMFUL.sub(_REPLACEMENT, text)
+
+
+def one_line(text: str) -> str:
+    """Return a clean text on one line."""
+    return " ".join(clean(text).split())
+
+
+def markdown(text: str) -> str:
+    """Return a text as it reads in Markdown, in a table cell too, without any markup in it."""
+    escaped = _MARKDOWN.sub(r"\\\1", one_line(text))
+    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("@", "&#64;")):
+        escaped = escaped.replace(character, entity)
+    return escaped
+
+
+def quantity(value: float | str | None, unit: str | None) -> str:
+    """Return a value with its unit, bytes as MiB; an em dash for none."""
+    if value is None:
+        return "—"
+    if unit == "bytes" and not isinstance(value, str):
+        return mebibytes(value)
+    return " ".join(filter(None, (_number(value), one_line(unit or ""))))
+
+
+def mebibytes(count: float) -> str:
+    """Return a count of bytes as `1,024.0 MiB`."""
+    return f"{count / MIB:,.1f} MiB"
+
+
+def _number(value: float | str) -> str:
+    if isinstance(value, str):
+        return one_line(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a span as `1 h 02 min`, `2 min 05 s` or `3.4 s`; an em dash for none."""
+    if seconds is None:
+        return "—"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest_s = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest_s:02} s"
+    return f"{minutes // 60} h {minutes % 60:02} min"
