@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -104,11 +104,18 @@ class ModelBlock(Block):
     capacity_tokens: PositiveCount = 4096
 
 
+_DEFAULT_BUDGET_TOKENS: Final = {
+    MemoryClass.GB6: 1024,
+    MemoryClass.GB8: 2048,
+    MemoryClass.GB12: 2048,
+}
+
+
 class PolicyBlock(Block):
     """What the app is told, and what the host expects of it."""
 
     budget_tokens: dict[MemoryClassName, PositiveCount] = Field(
-        default={MemoryClass.GB6: 1024, MemoryClass.GB8: 2048, MemoryClass.GB12: 2048},
+        default=_DEFAULT_BUDGET_TOKENS,
         strict=False,
     )
     scenario_budget_tokens: PositiveCount | None = None
@@ -119,10 +126,7 @@ class PolicyBlock(Block):
     @field_validator("budget_tokens")
     @classmethod
     def _every_class(cls, value: dict[MemoryClass, int]) -> dict[MemoryClass, int]:
-        missing = [name.value for name in MemoryClass if name not in value]
-        if missing:
-            raise ValueError(f"a budget is missing for {', '.join(missing)}")
-        return value
+        return {**_DEFAULT_BUDGET_TOKENS, **value}
 
 
 class WorkloadBlock(Block):

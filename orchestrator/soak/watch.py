@@ -5,7 +5,7 @@ The session tells what happened and does what is answered.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
@@ -39,17 +39,19 @@ class Ending(Enum):
 class StreamWatch:
     """State of one launch's stream. All times are seconds of one monotonic clock."""
 
-    now_s: float
-    run_limit_s: float  # from now to OVERRUN
+    started_s: float
+    run_limit_s: float  # from the start to OVERRUN
     ending: Ending | None = None
     stop_requested: bool = False
+    _last_record_s: float = field(init=False)
+    _disconnected_s: float | None = field(init=False)
+    _stop_s: float | None = None
+    _drain_s: float | None = None  # since when only leftovers are awaited
+    _exited: bool = False
 
     def __post_init__(self) -> None:
-        self._started_s = self._last_record_s = self.now_s
-        self._disconnected_s: float | None = self.now_s  # nothing is connected yet
-        self._stop_s: float | None = None
-        self._drain_s: float | None = None  # since when only leftovers are awaited
-        self._exited = False
+        self._last_record_s = self.started_s
+        self._disconnected_s = self.started_s  # nothing is connected yet
 
     def on_record(self, kind: str, now_s: float) -> Action:
         """Tell that a record arrived."""
@@ -119,4 +121,4 @@ class StreamWatch:
             return Ending.UNREACHABLE if gone_s > RECONNECT_LIMIT_S else None
         if now_s - self._last_record_s > STALL_LIMIT_S:
             return Ending.STALLED
-        return Ending.OVERRUN if now_s - self._started_s > self.run_limit_s else None
+        return Ending.OVERRUN if now_s - self.started_s > self.run_limit_s else None

@@ -1,0 +1,186 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.config.load import load_config, validate
+from orchestrator.config.position import parse_yaml
+from orchestrator.config.resolved import resolved_yaml, unused_blocks
+from orchestrator.domain.errors import ConfigError
+from orchestrator.domain.memory_class import MemoryClass
+
+ROOT = Path(__file__).parents[2]
+
+
+def refused(text: str, *settings: str, folder: Path) -> str:
+    file = folder / "fleet.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(file, settings)
+    return str(caught.value).replace(str(folder), "")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("scenarioo: x\n", "/fleet.yaml:1:1: unknown key, 'scenarioo', did you mean 'scenario'?"),
+        ("schema: 1\nschema: 1\n", "/fleet.yaml:2:1: duplicate key, 'schema'"),
+        (
+            "gate:\n  min_battery_percent: 30m\n",
+            "/fleet.yaml:2:3: gate.min_battery_percent: input should be a valid number, '30m'",
+        ),
+        (
+            "gate:\n  min_battery: 3\n",
+            "/fleet.yaml:2:3: unknown key, 'min_battery', did you mean 'min_battery_percent'?",
+        ),
+        (
+            "sources: [\n",
+            "/fleet.yaml:2:1: broken YAML: expected the node content, but found '<stream end>'",
+        ),
+        (
+            "[]\n",
+            (
+                "/fleet.yaml:1:1: the document: input should be a valid dictionary or instance "
+                "of FleetConfig, []"
+            ),
+        ),
+        ("schema: 2\n", "/fleet.yaml:1:1: schema: input should be 1, 2"),
+        (
+            "checks:\n  memory.drif: {a: 1}\n",
+            (
+                "/fleet.yaml:2:3: checks.memory.drif: no check has "
+                "this id, did you mean 'memory.drift'?, 'memory.drif'"
+            ),
+        ),
+        (
+            "harness:\n  increased_memory_limit: 1\n",
+            "/fleet.yaml:2:3: harness.increased_memory_limit: input should be a valid boolean, 1",
+        ),
+        ("sources: []\n", "/fleet.yaml:1:1: sources: at least one source is needed, []"),
+        (
+            "sources:\n  - {name: a, usbmux: 'UNIX:/x'}\n",
+            (
+                "/fleet.yaml:2:15: sources.0.usbmux: a "
+                "usbmux address is 'default' or an IPv4 'host:port', 'UNIX:/x'"
+            ),
+        ),
+        (
+            "expect:\n  - {udid: abc, alias: a}\n",
+            (
+                "/fleet.yaml:2:6: expect.0.udid: a UDID like "
+                "00008140-000A1B2C3D4E5F60 is expected, 'abc'"
+            ),
+        ),
+        (
+            "evidence: {report_wait_s: -1}\n",
+            "/fleet.yaml:1:12: evidence.report_wait_s: input should be greater than 0, -1",
+        ),
+        (
+            "evidence: {report_wait_s: .inf}\n",
+            "/fleet.yaml:1:12: evidence.report_wait_s: input should be a finite number, inf",
+        ),
+        (
+            "a: &x 1\nb: !!python/object:os.system {}\n",
+            (
+                "/fleet.yaml:1:1: unknown key, 'a'; the "
+                "keys are schema, sources, virtual, expect, harness, model, policy, scenario, "
+                "workload, checks, evidence, gate, retry, quarantine, notify, release"
+            ),
+        ),
+    ],
+)
+def test_a_refusal_names_file_line_column_rule_and_value(
+    text: str, message: str, tmp_path: Path
+) -> None:
+    assert refused(text, folder=tmp_path) == message
+
+
+def test_a_value_that_is_not_plain_yaml_is_refused(tmp_path: Path) -> None:
+    message = refused("scenario: !!python/object:os.system x\n", folder=tmp_path)
+    assert message.startswith("/fleet.yaml:1:11: YAML tag is not used here")
+
+
+def test_a_missing_file_and_a_binary_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"absent\.yaml: cannot be read: No such file"):
+        load_config(tmp_path / "absent.yaml")
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match="is not UTF-8 text"):
+        load_config(tmp_path / "binary.yaml")
+
+
+def test_the_committed_file_holds_the_defaults() -> None:
+    committed = load_config(ROOT / "fleet.yaml")
+    assert committed.model_dump(exclude={"harness"}) == load_config(None).model_dump(
+        exclude={"harness"}
+    )
+
+
+def test_a_version_that_looks_like_a_number_keeps_its_text() -> None:
+    document = parse_yaml("virtual: {phones: [{model: iphone 16, os: 18.10}]}", "f")
+    phone = validate(document).virtual.phones[0]
+    assert (phone.model, phone.os) == ("iPhone 16", "18.10")
+
+
+def test_settings_override_the_file_and_are_refused_by_their_own_name(tmp_path: Path) -> None:
+    file = tmp_path / "fleet.yaml"
+    file.write_text("workload: {decode_tokens_per_s: 5}\n")
+    config = load_config(
+        file,
+        [
+            "workload.decode_tokens_per_s=900",
+            "harness.defect=never-trim:7",
+            "checks.memory.drift.max_mib_per_hour=3",
+            "policy.budget_tokens.6gb=512",
+        ],
+    )
+    assert config.workload.decode_tokens_per_s == 900.0
+    assert config.harness.defect == "never-trim:7"
+    assert config.checks == {"memory.drift": {"max_mib_per_hour": 3.0}}
+    assert config.policy.budget_tokens[MemoryClass.GB6] == 512
+    assert config.policy.budget_tokens[MemoryClass.GB8] == 2048
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("harness.defekt=x", "--set harness.defekt: unknown key, 'defekt', did you mean 'defect'?"),
+        ("harness.defect", "--set: key=value is expected, 'harness.defect'"),
+        ("scenario.x=1", "--set: scenario has no keys, 'scenario.x=1'"),
+        (
+            "gate.min_battery_percent=full",
+            (
+                "--set gate.min_battery_percent: "
+                "gate.min_battery_percent: input should be a valid number, 'full'"
+            ),
+        ),
+    ],
+)
+def test_a_bad_setting_is_refused(setting: str, message: str, tmp_path: Path) -> None:
+    assert refused("scenario: smoke\n", setting, folder=tmp_path) == message
+
+
+def test_the_resolved_file_reads_back_and_holds_no_secret(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FLEET_TEAM_ID", "SECRET1234")
+    config = load_config(ROOT / "fleet.yaml")
+    text = resolved_yaml(config)
+    assert "SECRET1234" not in text
+    assert validate(parse_yaml(text, "again")).model_dump() == config.model_dump()
+
+
+def test_blocks_that_are_read_but_not_used_yet_are_named() -> None:
+    document = parse_yaml("retry: {lab: 2}\nnotify: []\n", "f")
+    assert unused_blocks(validate(document)) == ["retry", "notify"]
+    assert unused_blocks(load_config(None)) == []
+
+
+@given(st.text(max_size=80))
+def test_no_text_makes_the_reader_fail_otherwise(text: str) -> None:
+    message = ""
+    try:
+        validate(parse_yaml(text, "f"))
+    except ConfigError as error:
+        message = str(error)
+    assert "\n" not in message

@@ -1,0 +1,64 @@
+import pytest
+
+from orchestrator.config.fields import from_environment, parse_duration
+from orchestrator.config.model import PolicyBlock, WorkloadBlock
+from orchestrator.config.scenario import SMOKE, scenario_of, wire_scenario
+from orchestrator.domain.errors import UsageError
+
+
+def test_overrides_change_the_workload_and_never_what_is_required() -> None:
+    workload = WorkloadBlock(decode_tokens_per_s=900.0, ballast_from_token=10, ballast_to_token=20)
+    scenario = scenario_of("smoke", workload, duration_s=5.0)
+    assert (scenario.decode_tokens_per_s, scenario.duration_s) == (900.0, 5.0)
+    assert (scenario.ballast[0].from_token, scenario.ballast[0].to_token) == (10, 20)
+    assert scenario.required_checks == SMOKE.required_checks
+    assert (scenario.min_trims, scenario.min_evictions) == (3, 1)
+
+
+def test_an_unknown_scenario_names_the_ones_there_are() -> None:
+    with pytest.raises(UsageError, match=r"unknown scenario 'smok'\. The scenarios are smoke"):
+        scenario_of("smok", WorkloadBlock(), None)
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [
+        WorkloadBlock(min_prompt_ids=600),
+        WorkloadBlock(ballast_from_token=5000),
+    ],
+)
+def test_contradicting_ranges_are_refused(workload: WorkloadBlock) -> None:
+    with pytest.raises(UsageError, match="workload"):
+        scenario_of("smoke", workload, None)
+
+
+def test_the_wire_form_has_the_protocols_keys() -> None:
+    wire = wire_scenario(SMOKE, PolicyBlock(), seed=7)
+    assert wire["seed"] == 7
+    assert set(wire) == {
+        "name", "seed", "duration_s", "speed", "policy", "prompts", "end_every",
+        "sample_period_ms", "ballast", "warnings", "stop_after_tokens",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("60s", 60.0), ("30m", 1800.0), ("8h", 28800.0), ("1500ms", 1.5)]
+)
+def test_durations_carry_their_unit(text: str, seconds: float) -> None:
+    assert parse_duration(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["60", "0s", "s", "-5s", "5d", "", "1e3s"])
+def test_a_duration_without_a_known_unit_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="a duration"):
+        parse_duration(text)
+
+
+def test_texts_from_the_environment_are_none_where_a_name_is_not_set(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FLEET_TEST_TEAM", "T1")
+    monkeypatch.delenv("FLEET_TEST_NONE", raising=False)
+    assert from_environment("${FLEET_TEST_TEAM}-x") == "T1-x"
+    assert from_environment("${FLEET_TEST_NONE}") is None
+    assert from_environment(None) is None
