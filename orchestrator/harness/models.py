@@ -1,0 +1,86 @@
+"""Witness packages: the models that prove which ids their KV rows hold (docs/protocol.md, 2.1)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Final
+
+FIRST_ID: Final = 2
+END_ID: Final = 0
+BOS_ID: Final = 1
+
+_BITS_PER_WEIGHT: Final = {"int4": 4, "int8": 8}
+# 700 MiB and about twice that: one model at both widths.
+_WEIGHTS_BYTES: Final = {"int4": 734_003_200, "int8": 1_395_864_371}
+
+
+@dataclass(frozen=True, slots=True)
+class WitnessShape:
+    """Size of a witness model, in phone bytes."""
+
+    weights_bytes: int
+    kv_row_bytes: int = 32_768
+    capacity: int = 4096  # rows of the KV state
+    chunk: int = 64  # widest prefill chunk
+    vocab: int = 32_000
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPackage:
+    """One package, ready to be pushed."""
+
+    quantization: str
+    digest: str  # SHA-256 of `content`, 64 hex digits
+    content: bytes  # of its one file, `model.json`
+    kind: str = "witness"
+
+    @property
+    def folder(self) -> str:
+        """Where it lies in the app's container."""
+        return f"Documents/models/{self.digest}"
+
+    def listed(self) -> dict[str, str]:
+        """Return the entry for `start`'s list of packages."""
+        return {
+            "quantization": self.quantization,
+            "digest": self.digest,
+            "path": self.folder,
+            "kind": self.kind,
+        }
+
+
+def witness_package(quantization: str, shape: WitnessShape | None = None) -> ModelPackage:
+    """Return a witness package; equal arguments give equal bytes.
+
+    Args:
+        quantization: `int4` or `int8`.
+        shape: Its size; that of the soak's model where it is None.
+
+    Raises:
+        ValueError: If the quantization is neither.
+    """
+    if quantization not in _BITS_PER_WEIGHT:
+        raise ValueError(f"no quantization {quantization!r}, only {', '.join(_BITS_PER_WEIGHT)}")
+    size = shape or WitnessShape(_WEIGHTS_BYTES[quantization])
+    described = {
+        "kind": "witness",
+        "quantization": quantization,
+        "bits_per_weight": _BITS_PER_WEIGHT[quantization],
+        "weights_bytes": size.weights_bytes,
+        "kv_row_bytes": size.kv_row_bytes,
+        "capacity": size.capacity,
+        "vocab": size.vocab,
+        "first_id": FIRST_ID,
+        "end_id": END_ID,
+        "bos_id": BOS_ID,
+        "chunk": size.chunk,
+    }
+    content = json.dumps(described, separators=(",", ":")).encode()
+    return ModelPackage(quantization, hashlib.sha256(content).hexdigest(), content)
+
+
+def witness_packages() -> tuple[ModelPackage, ...]:
+    """Return the packages of a soak, one of each quantization."""
+    return tuple(witness_package(quantization) for quantization in _BITS_PER_WEIGHT)
