@@ -1,0 +1,88 @@
+"""Reads `PhoneFacts` over one lockdown session."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from pymobiledevice3.services.mobile_image_mounter import MobileImageMounterService
+
+from orchestrator.device.facts import ClockReading, PhoneFacts, VirtualFacts
+from orchestrator.device.pmd3.browser import VIRTUAL_DOMAIN, text_of
+from orchestrator.device.pmd3.usbmux import value_or_none
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pymobiledevice3.lockdown import UsbmuxLockdownClient
+
+BATTERY: Final = "com.apple.mobile.battery"
+DISK: Final = "com.apple.disk_usage"
+CLOCK_QUESTIONS: Final = 3  # the quickest answer says most about the clock
+
+
+async def read_facts(
+    client: UsbmuxLockdownClient, wall_clock: Callable[[], float] = time.time
+) -> PhoneFacts:
+    """Return what the phone says; what this iOS does not say is None."""
+    values: dict[str, Any] = client.all_values
+    return PhoneFacts(
+        name=text_of(values, "DeviceName"),
+        product_type=text_of(values, "ProductType"),
+        os=text_of(values, "ProductVersion"),
+        build=text_of(values, "BuildVersion"),
+        serial=text_of(values, "SerialNumber") or None,
+        wifi=text_of(values, "WiFiAddress") or None,
+        battery_percent=_int(await value_or_none(client, BATTERY, "BatteryCurrentCapacity")),
+        charging=_bool(await value_or_none(client, BATTERY, "BatteryIsCharging")),
+        free_disk_bytes=await _free_disk_bytes(client),
+        developer_mode=_bool(
+            await value_or_none(client, "com.apple.security.mac.amfi", "DeveloperModeStatus")
+        ),
+        ddi_mounted=await _ddi_mounted(client),
+        locked=_bool(await value_or_none(client, None, "PasswordProtected")),
+        clock=await _clock(client, wall_clock),
+        virtual=await _virtual(client),
+    )
+
+
+async def _free_disk_bytes(client: UsbmuxLockdownClient) -> int | None:
+    for key in ("AmountDataAvailable", "TotalDataAvailable"):
+        value = _int(await value_or_none(client, DISK, key))
+        if value is not None:
+            return value
+    return None
+
+
+async def _ddi_mounted(client: UsbmuxLockdownClient) -> bool:
+    async with MobileImageMounterService(client) as mounter:
+        return await mounter.is_image_mounted("Personalized")
+
+
+async def _clock(
+    client: UsbmuxLockdownClient, wall_clock: Callable[[], float]
+) -> ClockReading | None:
+    readings: list[ClockReading] = []
+    for _ in range(CLOCK_QUESTIONS):
+        asked_s = wall_clock()
+        phone_s = await value_or_none(client, None, "TimeIntervalSince1970")
+        answered_s = wall_clock()
+        if not isinstance(phone_s, int | float):
+            return None
+        middle_s, half_s = (asked_s + answered_s) / 2, (answered_s - asked_s) / 2
+        readings.append(ClockReading(float(phone_s) - middle_s, half_s))
+    return min(readings, key=lambda reading: reading.uncertainty_s)
+
+
+async def _virtual(client: UsbmuxLockdownClient) -> VirtualFacts | None:
+    if await value_or_none(client, VIRTUAL_DOMAIN, "Virtual") is not True:
+        return None
+    return VirtualFacts(_int(await value_or_none(client, VIRTUAL_DOMAIN, "MemoryScale")) or 1)
+
+
+def _int(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _bool(value: object) -> bool | None:
+    return value if isinstance(value, bool) else None
