@@ -109,7 +109,7 @@ class KeeperStarter:
 
     async def _fork(self, options: KeeperOptions) -> bytes:
         if self._host is None or self._host.returncode is not None:
-            self._host = await _process(HOST_MODULE, "--root", options.root)
+            self._host = await _process(HOST_MODULE)
             self._host_lines = _lines(self._host)
         if self._host.stdin is None:
             raise _failure(options.alias, "the keeper host has no stdin")
@@ -122,7 +122,7 @@ class KeeperStarter:
             anyio.IncompleteRead,
             anyio.EndOfStream,
         ) as error:
-            raise _failure(options.alias, "the keeper host ended; see host.log") from error
+            raise _failure(options.alias, "the keeper host ended") from error
 
     async def _spawn(self, options: KeeperOptions) -> bytes:
         process = _detachable(KEEPER_MODULE, *arguments(options))
