@@ -13,12 +13,13 @@ class ClassifiedReport:
     """One report, tied to the app under test or not.
 
     A report is evidence of a death only where it is `ours` and `in_window`; everything else is
-    listed for people and decides nothing.
+    listed for people and decides nothing. A panic takes every app with it, so one within a launch
+    is `ours` too.
     """
 
     file: str  # where the raw report lies, as the caller names it
     kind: ReportKind  # "unparsed" where nothing could be read; the raw file stays
-    ours: bool  # it names the app under test as the victim, by uuid, else by name and time
+    ours: bool  # the app under test is the victim, by uuid, else by name and time; or a panic's
     in_window: bool  # its time, by the host's clock, lies within a launch
     launch: int | None  # number of the launch it belongs to, None where none fits
     reason: str | None  # jetsam reason, signal, termination reason; raw text of the phone

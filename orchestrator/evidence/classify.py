@@ -104,7 +104,7 @@ def classify(
     return ClassifiedReport(
         file=report.header.file,
         kind=_kind(report),
-        ours=bool(ours),
+        ours=bool(ours) or (isinstance(report, PanicReport) and bool(around)),
         in_window=bool(around),
         launch=_launch(subject.pid, around),
         reason=subject.reason,

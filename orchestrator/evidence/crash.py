@@ -98,13 +98,13 @@ def parse_text_exc_resource(header: ReportHeader, body: str) -> ExcResourceRepor
 
 def _last_words(body: Json) -> str | None:
     """Return the first line of application specific information: Swift prints its error there."""
-    lines = [line for words in mapping(body, "asi").values() for line in _as_lines(words)]
-    return next((line for line in lines if line.strip()), None)
-
-
-def _as_lines(words: object) -> list[str]:
-    items = words if isinstance(words, list) else [words]
-    return [item for item in items if isinstance(item, str)]
+    asi = mapping(body, "asi")
+    for image in asi:
+        said = [text(asi, image) or "", *texts(asi, image)]  # older systems print no list
+        words = next((line for line in said if line.strip()), None)
+        if words is not None:
+            return words
+    return None
 
 
 def _watchdog_event(reasons: str) -> str | None:

@@ -14,7 +14,7 @@ def text(source: Json, *keys: str) -> str | None:
     for key in keys:
         value = source.get(key)
         if isinstance(value, str) and value:
-            return value
+            return _whole(value)
     return None
 
 
@@ -35,4 +35,10 @@ def mapping(source: Json, key: str) -> Json:
 def texts(source: Json, key: str) -> list[str]:
     """Return the texts of a list, empty where there is none."""
     value = source.get(key)
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+    items = value if isinstance(value, list) else []
+    return [_whole(item) for item in items if isinstance(item, str)]
+
+
+def _whole(value: str) -> str:
+    # JSON can hold half a surrogate pair, which no file takes.
+    return value.encode("utf-8", "replace").decode()

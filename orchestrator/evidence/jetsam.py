@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.evidence.fields import count, mapping, text
+from orchestrator.evidence.fields import count, mapping, text, texts
 from orchestrator.evidence.reports import JetsamReport, JetsamVictim, ReportHeader, Unparsed
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ def parse_jetsam(header: ReportHeader, body: Json) -> JetsamReport | Unparsed:
 
 def _victim(entry: Json, page_bytes: int) -> JetsamVictim:
     pages = count(entry, "rpages")
-    states = entry.get("states")
     return JetsamVictim(
         name=text(entry, "name"),
         pid=count(entry, "pid"),
@@ -50,6 +49,6 @@ def _victim(entry: Json, page_bytes: int) -> JetsamVictim:
         reason=text(entry, "reason") or "unreadable",
         resident_pages=pages,
         footprint_bytes=None if pages is None else pages * page_bytes,
-        states=tuple(str(state) for state in states) if isinstance(states, list) else None,
+        states=tuple(texts(entry, "states")) if isinstance(entry.get("states"), list) else None,
         kill_delta=count(entry, "killDelta"),
     )

@@ -164,10 +164,16 @@ def test_a_cut_crash_report_is_still_ours_by_its_header() -> None:
     )
 
 
-def test_a_panic_is_nobodys_but_in_the_window() -> None:
+def test_a_panic_within_a_launch_takes_the_app_with_it() -> None:
     found = classified(report("210", {"panicString": "panic(cpu 1)"}))
-    assert (found.ours, found.in_window) == (False, True)
+    assert (found.ours, found.in_window) == (True, True)
     assert found.summary == "the phone restarted: panic(cpu 1)"
+
+
+def test_a_panic_outside_every_launch_is_old() -> None:
+    later = Window(started_s=NOON_S + HOUR_S, ended_s=None)
+    found = classified(report("210", {"panicString": "panic(cpu 1)"}), later)
+    assert (found.ours, found.in_window) == (False, False)
 
 
 def test_the_run_logs_launches_are_launch_windows() -> None:

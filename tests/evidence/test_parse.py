@@ -148,6 +148,20 @@ def test_a_thermal_kill_is_known_by_its_code() -> None:
     assert parsed.reason == "thermal"
 
 
+@pytest.mark.parametrize("words", ["Fatal error", ["", "Fatal error"], [5, "Fatal error"]])
+def test_the_last_words_of_a_process_may_be_a_text_or_a_list(words: object) -> None:
+    parsed = parse_report(crash(asi={"empty": [], "libswiftCore.dylib": words}), "r")
+    assert isinstance(parsed, CrashReport)
+    assert parsed.message == "Fatal error"
+
+
+def test_half_a_surrogate_pair_does_not_come_through() -> None:
+    parsed = parse_report(jetsam(process("a\ud800b", reason="\udfff", states=["\ud801"])), "r")
+    assert isinstance(parsed, JetsamReport)
+    assert (parsed.victims[0].name, parsed.victims[0].reason) == ("a?b", "?")
+    assert parsed.victims[0].states == ("?",)
+
+
 def test_os_faults_are_no_crashes() -> None:
     parsed = parse_report(report("308", {"exception": {"signal": "SIGABRT"}}), "r")
     assert isinstance(parsed, OtherReport)
