@@ -146,9 +146,7 @@ def test_the_uuid_of_the_hello_ties_a_report_whose_name_differs(run: WrittenRun)
 def test_the_span_reaches_from_the_first_launch_to_the_last_end(run: WrittenRun) -> None:
     assert phone_of(run).span_s == 60.0
     (launch,) = EVIDENCE.launches
-    run.rewrite_evidence(
-        launches=[launch.__class__(number=1, pid=1, launch=None, started_s=STARTED_S, ended_s=None)]
-    )
+    run.rewrite_evidence(launches=[structs.replace(launch, ended_s=None)])
     assert phone_of(run).span_s is None
 
 
