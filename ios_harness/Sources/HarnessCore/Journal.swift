@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CHost
+import Synchronization
+
+/// The append-only record file of one launch: numbered, chained, written before the act it announces.
+///
+/// Any thread may record. Lines reach the kernel by `write(2)` before `record` returns, so they survive a
+/// kill of the process; synced ones survive a power cut. Records after the last one are dropped.
+public final class Journal: Sendable {
+  /// What it takes for a record to count as written.
+  public enum Durability: Sendable {
+    /// In the kernel: survives the process.
+    case process
+    /// On the drive: survives the machine.
+    case machine
+  }
+
+  /// Every record whose number is a multiple of this carries the chain; the protocol asks for 64.
+  public static let chainInterval: UInt64 = 32
+
+  /// The file, relative to the working directory.
+  public let path: String
+  /// The clock of the records' `t_ns`.
+  public let clock: LaunchClock
+  /// The launch whose records these are.
+  public let launch: LaunchIdentifier
+
+  private let descriptor: Int32
+  private let committed = Atomic<Int>(0)
+  private let sequence = Atomic<UInt64>(0)
+  private let state = Mutex(State())
+
+  private struct State {
+    var line = LineBuffer()
+    var chain = SHA256()
+    var isEnded = false
+  }
+
+  /// Makes the file.
+  ///
+  /// - Parameters:
+  ///   - folder: Made when missing.
+  ///   - launch: Names the file and stands in every record.
+  ///   - clock: The launch's clock.
+  /// - Throws: `SystemError` when the folder or the file cannot be made.
+  public init(
+    folder: String, launch: LaunchIdentifier, clock: LaunchClock
+  ) throws(SystemError) {
+    try Files.makeFolder(folder)
+    let path = "\(folder)/\(launch).ndjson"
+    descriptor = try SystemError.check(chost_open_append(path), "open \(path)")
+    self.path = path
+    self.launch = launch
+    self.clock = clock
+  }
+
+  deinit { chost_close(descriptor) }
+
+  /// Bytes of whole records in the file.
+  public var committedBytes: Int { committed.load(ordering: .acquiring) }
+
+  /// Number of the last record; 0 before the first.
+  public var lastSequence: UInt64 { sequence.load(ordering: .acquiring) }
+
+  /// Appends one record.
+  ///
+  /// - Parameters:
+  ///   - kind: The record's kind.
+  ///   - durability: `machine` waits for the drive.
+  ///   - isLast: No record follows; it carries the chain.
+  ///   - fill: Writes the kind's own fields. It runs under the journal's lock: it must not record.
+  /// - Returns: The record's number, or nil when the last record has been written already.
+  /// - Throws: `SystemError` when the file cannot be written.
+  @discardableResult
+  public func record(
+    _ kind: StaticString, _ durability: Durability = .process, isLast: Bool = false,
+    _ fill: (inout LineBuffer) -> Void
+  ) throws(SystemError) -> UInt64? {
+    try state.withLock { (state) throws(SystemError) -> UInt64? in
+      if state.isEnded { return nil }
+      state.isEnded = isLast
+      let number = sequence.load(ordering: .relaxed) + 1
+      let isChained = isLast || number % Self.chainInterval == 0
+      compose(kind, number, chained: isChained, in: &state, fill)
+      do throws(SystemError) { try append(state.line.bytes, durability) } catch {
+        state.isEnded = true  // what follows a torn line could not be told from it
+        throw error
+      }
+      sequence.store(number, ordering: .releasing)
+      return number
+    }
+  }
+
+  private func compose(
+    _ kind: StaticString, _ number: UInt64, chained: Bool, in state: inout State,
+    _ fill: (inout LineBuffer) -> Void
+  ) {
+    state.line.begin()
+    state.line.field("launch", launch.description)
+    state.line.field("seq", number)
+    state.line.field("t_ns", clock.nowNs)
+    state.line.field("kind", "\(kind)")
+    fill(&state.line)
+    if chained {
+      state.line.field("chain", String(Hexadecimal.text(of: state.chain.finalize()).prefix(16)))
+      state.chain = SHA256()
+    }
+    state.line.end()
+    if !chained { state.chain.update(state.line.bytes) }
+  }
+
+  private func append(_ line: [UInt8], _ durability: Durability) throws(SystemError) {
+    try SystemError.check(
+      chost_write_all(descriptor, line, Int64(line.count)), "write \(path)")
+    if durability == .machine {
+      try SystemError.check(chost_sync(descriptor), "sync \(path)")
+    }
+    committed.add(line.count, ordering: .releasing)
+  }
+}

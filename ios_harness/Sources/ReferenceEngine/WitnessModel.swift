@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HarnessCore
+import StreamingLM
+
+/// `model.json` of a witness package: what a model of this size would cost. Bytes are phone bytes.
+public struct WitnessModel: Sendable, Equatable {
+  /// How the weights are stored.
+  public let quantization: Quantization
+  /// 4 or 8.
+  public let bitsPerWeight: Int
+  /// Bytes of the weights.
+  public let weightsBytes: Int
+  /// Bytes of one row of the state set.
+  public let rowBytes: Int
+  /// Most rows of a state set.
+  public let capacity: Int
+  /// Ids lie under this one.
+  public let vocabularySize: Int
+  /// The lowest id that is no special token.
+  public let firstID: Token
+  /// The end token.
+  public let endID: Token
+  /// Begins a conversation, if the model has such an id.
+  public let bosID: Token?
+  /// Widest prefill chunk.
+  public let chunk: Int
+
+  /// Bytes of one state set.
+  public var stateBytes: Int { rowBytes * capacity }
+
+  /// Most bytes a package may ask for: far over any phone, far under what overflows.
+  private static let mostBytes = 1 << 40
+  private static let mostRows = 1 << 20
+
+  /// Reads `model.json`.
+  ///
+  /// - Parameter json: The file's bytes.
+  /// - Throws: `JSONError` naming the field that is wrong.
+  public init(json: [UInt8]) throws(JSONError) {
+    let fields = try JSONFields(try JSONReader.read(json), at: "model")
+    let kind = try fields.string("kind")
+    guard kind == "witness" else { throw .field(path: "model.kind", expected: "witness") }
+    quantization = try fields.choice("quantization", Quantization.self)
+    bitsPerWeight = try fields.integer("bits_per_weight", in: 1...32)
+    weightsBytes = try fields.integer("weights_bytes", in: 0...Self.mostBytes)
+    rowBytes = try fields.integer("kv_row_bytes", in: 1...Self.mostRows)
+    capacity = try fields.integer("capacity", in: 2...Self.mostRows)
+    vocabularySize = try fields.integer("vocab", in: 2...Int(Token.max))
+    firstID = Token(try fields.integer("first_id", in: 0...vocabularySize - 1))
+    endID = Token(try fields.integer("end_id", in: 0...vocabularySize - 1))
+    bosID = try fields.optionalInteger("bos_id", in: 0...vocabularySize - 1).map(Token.init)
+    chunk = try fields.integer("chunk", in: 1...capacity)
+  }
+
+  /// The ids to sample from, with E of the contract from the scenario.
+  public func vocabulary(endEvery: UInt64) -> WitnessVocabulary {
+    WitnessVocabulary(size: vocabularySize, firstID: firstID, endID: endID, endEvery: endEvery)
+  }
+}
