@@ -1,0 +1,93 @@
+"""`python -m orchestrator.virtual`: a farm as a child process of a run."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.virtual.farm import DEFAULT_MEMORY_SCALE
+from orchestrator.virtual.identity import default_phones, phones_of
+from orchestrator.virtual.parent import watch_parent, watch_stdin
+from orchestrator.virtual.serve import ServeOptions, serve
+
+if TYPE_CHECKING:
+    from orchestrator.virtual.farm import FarmDescription
+
+EXIT_USAGE = 2
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serve until SIGTERM, SIGINT, or the end of the parent; return the exit code."""
+    parsed = _parser().parse_args(arguments)
+    try:
+        asyncio.run(_serve(parsed))
+    except (ValueError, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+        return EXIT_USAGE
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m orchestrator.virtual", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print the ready line as JSON")
+    parser.add_argument("--parent", type=int, metavar="PID", help="end when this parent dies")
+    parser.add_argument("--watch-stdin", action="store_true", help="end when stdin ends")
+    parser.add_argument("--phones", type=int, metavar="N", help="how many phones")
+    parser.add_argument("--models", metavar="NAMES", help='such as "iPhone 14,iPhone 16"')
+    parser.add_argument("--port", type=int, default=0, help="of usbmuxd; 0: any")
+    parser.add_argument("--tunneld-port", type=int, default=0, help="of tunneld; 0: any")
+    parser.add_argument("--folder", type=Path, help="state of the phones; default: temporary")
+    parser.add_argument("--memory-scale", type=int, default=DEFAULT_MEMORY_SCALE)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--entitled", action="store_true", help="apps hold increased-memory-limit")
+    return parser
+
+
+def _options(parsed: argparse.Namespace) -> ServeOptions:
+    names = [name.strip() for name in (parsed.models or "").split(",") if name.strip()]
+    return ServeOptions(
+        phones=phones_of(names, parsed.phones) if names else default_phones(parsed.phones),
+        port=parsed.port,
+        tunneld_port=parsed.tunneld_port,
+        folder=parsed.folder,
+        memory_scale=parsed.memory_scale,
+        seed=parsed.seed,
+        entitled=parsed.entitled,
+    )
+
+
+async def _serve(parsed: argparse.Namespace) -> None:
+    options = _options(parsed)
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+
+    def stop_from_thread() -> None:
+        loop.call_soon_threadsafe(stop.set)
+
+    if parsed.parent is not None:
+        watch_parent(parsed.parent, stop_from_thread)
+    if parsed.watch_stdin:
+        watch_stdin(stop_from_thread)
+    await serve(options, _announce_json if parsed.json else _announce_text, stop)
+
+
+def _announce_json(description: FarmDescription) -> None:
+    sys.stdout.write(f"{description.as_json()}\n")
+    sys.stdout.flush()
+
+
+def _announce_text(description: FarmDescription) -> None:
+    sys.stdout.write(f"USBMUXD_SOCKET_ADDRESS={description.usbmux}\n")
+    sys.stdout.write(f"tunneld {description.tunneld}\n")
+    for phone in description.phones:
+        sys.stdout.write(f"{phone.udid} {phone.name} {phone.model} iOS {phone.os}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

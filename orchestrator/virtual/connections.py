@@ -1,0 +1,80 @@
+"""The live connections of one phone or server, and loopback listeners that end with them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.virtual.wire import PEER_LOST, READER_LIMIT_BYTES, SocketStream
+
+if TYPE_CHECKING:
+    from orchestrator.virtual.wire import Service, Stream
+
+_log: Final = logging.getLogger(__name__)
+
+LOOPBACK: Final = "127.0.0.1"
+
+
+class Connections:
+    """Streams that are being served. Dropping them is what unplugging the cable does."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[Stream, asyncio.Task[None] | None] = {}
+
+    async def run(self, service: Service, stream: Stream) -> None:
+        """Serve one stream until it ends. The one catch boundary of a connection.
+
+        A peer that leaves is ordinary; any other error is a fault of the service, is logged, and
+        ends this connection only.
+        """
+        self._tasks[stream] = asyncio.current_task()
+        try:
+            await service(stream)
+        except* PEER_LOST as lost:
+            _log.debug("connection ended: %s", lost.exceptions)
+        except* Exception:  # noqa: BLE001 - it is logged; the next connection must be served
+            _log.exception("a service failed")
+        finally:
+            self._tasks.pop(stream, None)
+            stream.writer.close()
+
+    def drop(self) -> None:
+        """End every stream at once."""
+        for stream in list(self._tasks):
+            stream.writer.abort()
+
+    async def close(self) -> None:
+        """End every stream and wait for the tasks that serve them."""
+        self.drop()
+        own = asyncio.current_task()
+        tasks = [task for task in self._tasks.values() if task is not None and task is not own]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class Listener:
+    """A TCP server on 127.0.0.1 whose connections end with it."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._connections = Connections()
+        self._server: asyncio.Server | None = None
+
+    async def open(self, port: int = 0) -> int:
+        """Listen and return the port; 0 takes any free one."""
+        self._server = await asyncio.start_server(
+            self._accept, LOOPBACK, port, limit=READER_LIMIT_BYTES
+        )
+        bound: int = self._server.sockets[0].getsockname()[1]
+        return bound
+
+    async def close(self) -> None:
+        """Stop listening and end every connection."""
+        if self._server is not None:
+            self._server.close()
+        await self._connections.close()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self._connections.run(self._service, SocketStream(reader, writer))

@@ -1,0 +1,1 @@
+"""DTX: the remote procedure calls of the developer services."""

@@ -1,0 +1,1 @@
+"""lockdownd: values, pairing, sessions and starting of services."""

@@ -1,0 +1,1 @@
+"""Services that lockdown starts: files, apps, crash reports, logs, diagnostics."""

@@ -1,0 +1,1 @@
+"""Apple File Conduit: a folder of the phone, served to the host."""

@@ -1,0 +1,1 @@
+"""Installed apps: reading packages, the store on disk, installation_proxy."""

@@ -1,0 +1,143 @@
+"""com.apple.mobile.installation_proxy: lists, installs and removes apps."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from orchestrator.virtual.services.afc.confinement import Confinement
+from orchestrator.virtual.services.apps.package import InstallRefusedError, inspect, unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from orchestrator.virtual.identity import Identity
+    from orchestrator.virtual.services.apps.package import Package
+    from orchestrator.virtual.services.apps.store import AppRecord, AppStore
+    from orchestrator.virtual.wire import Plist, Stream
+
+_SIZES: Final = frozenset({"StaticDiskUsage", "DynamicDiskUsage"})
+
+
+class AppKiller(Protocol):
+    """Ends running apps; installing over a running app or removing it does that."""
+
+    async def kill_app(self, bundle_id: str) -> None:
+        """Kill the app if it runs, and wait for its end."""
+
+
+class InstallationProxy:
+    """The service."""
+
+    def __init__(self, apps: AppStore, media: Path, identity: Identity, killer: AppKiller) -> None:
+        self._apps, self._media = apps, media
+        self._identity, self._killer = identity, killer
+        self._commands: dict[str, Callable[[Stream, Plist], Coroutine[Any, Any, None]]] = {
+            "Browse": self._browse,
+            "Lookup": self._lookup,
+            "Install": self._install,
+            "Upgrade": self._install,
+            "Uninstall": self._uninstall,
+        }
+
+    async def serve(self, stream: Stream) -> None:
+        """Answer commands until the client leaves."""
+        while True:
+            request = await stream.read_plist()
+            command = self._commands.get(str(request.get("Command")))
+            if command is None:
+                await stream.send_plist(_error("UnknownCommand", "no such command"))
+                continue
+            try:
+                await command(stream, request)
+            except InstallRefusedError as refusal:
+                await stream.send_plist(_error(refusal.code, refusal.text))
+
+    async def _lookup(self, stream: Stream, request: Plist) -> None:
+        found = self._select(_options(request), default_type="Any")
+        await stream.send_plist({"Status": "Complete", "LookupResult": found})
+
+    async def _browse(self, stream: Stream, request: Plist) -> None:
+        found = list(self._select(_options(request), default_type="User").values())
+        if found:
+            batch = {
+                "Status": "BrowsingApplications",
+                "CurrentAmount": len(found),
+                "CurrentIndex": 0,
+                "CurrentList": found,
+                "Total": len(found),
+            }
+            await stream.send_plist(batch)
+        await stream.send_plist({"Status": "Complete"})
+
+    def _select(self, options: Plist, default_type: str) -> dict[str, Plist]:
+        """Return the attributes of the apps a client asks for. All apps here are user apps."""
+        if options.get("ApplicationType", default_type) not in {"Any", "User"}:
+            return {}
+        wanted = options.get("BundleIDs")
+        return {
+            bundle_id: self._attributes(record, options.get("ReturnAttributes"))
+            for bundle_id, record in self._apps.records().items()
+            if not isinstance(wanted, list) or bundle_id in wanted
+        }
+
+    def _attributes(self, record: AppRecord, names: object) -> Plist:
+        attributes = record.attributes(self._identity.udid)
+        if not isinstance(names, list):
+            return attributes
+        if _SIZES.intersection(names):
+            attributes |= record.sizes()
+        return {name: attributes[name] for name in names if name in attributes}
+
+    async def _install(self, stream: Stream, request: Plist) -> None:
+        archive = self._package_path(request)
+        with self._apps.staging() as staging:
+            await _progress(stream, "CreatingStagingDirectory", 5)
+            await _progress(stream, "ExtractingPackage", 15)
+            folder = await asyncio.to_thread(unpack, archive, Path(staging))
+            await _progress(stream, "InspectingPackage", 20)
+            package = await asyncio.to_thread(inspect, folder, self._identity.os)
+            await _progress(stream, "VerifyingApplication", 40)
+            await self._adopt(stream, package)
+        await stream.send_plist({"Status": "Complete"})
+
+    async def _adopt(self, stream: Stream, package: Package) -> None:
+        await _progress(stream, "InstallingApplication", 60)
+        await self._killer.kill_app(package.bundle_id)
+        self._apps.adopt(package)
+        await _progress(stream, "GeneratingApplicationMap", 90)
+
+    def _package_path(self, request: Plist) -> Path:
+        name = request.get("PackagePath")
+        if not isinstance(name, str):
+            raise InstallRefusedError("MissingPackagePath", "the request names no package")
+        try:
+            path = Confinement.of(self._media).followed(name.encode())
+        except (OSError, ValueError) as error:
+            raise InstallRefusedError("PathConversionFailed", str(error)) from error
+        if not path.is_file():
+            raise InstallRefusedError("PackageExtractionFailed", f"there is no file {name!r}")
+        return path
+
+    async def _uninstall(self, stream: Stream, request: Plist) -> None:
+        bundle_id = str(request.get("ApplicationIdentifier"))
+        await _progress(stream, "RemovingApplication", 50)
+        # An app that is not there is no error on a phone either.
+        if bundle_id in self._apps.records():
+            await self._killer.kill_app(bundle_id)
+            self._apps.remove(bundle_id)
+        await stream.send_plist({"Status": "Complete"})
+
+
+async def _progress(stream: Stream, status: str, percent: int) -> None:
+    await stream.send_plist({"Status": status, "PercentComplete": percent})
+
+
+def _options(request: Plist) -> Plist:
+    options = request.get("ClientOptions")
+    return options if isinstance(options, dict) else {}
+
+
+def _error(code: str, text: str) -> Plist:
+    return {"Error": code, "ErrorDescription": text}

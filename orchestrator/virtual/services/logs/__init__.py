@@ -1,0 +1,1 @@
+"""The phone's log, and the two services that stream it."""
