@@ -1,0 +1,135 @@
+"""Checks of how the soak ended: no kill, no crash, and not before its time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.domain.outcome import Cause, Outcome
+from orchestrator.verdict.check import Check, CheckInfo
+
+if TYPE_CHECKING:
+    from orchestrator.runlog.documents import CheckDocument
+    from orchestrator.verdict.check import Closing
+    from orchestrator.verdict.ending import Ending
+
+_JETSAM: Final = frozenset(
+    {Cause.JETSAM_PER_PROCESS_LIMIT, Cause.JETSAM_SYSTEM_PRESSURE, Cause.KILLED_UNCONFIRMED}
+)
+_CLEAN_EXIT: Final = 0
+
+
+def _left_in_peace(ending: Ending) -> str | None:
+    """Return how the app is known to have survived the soak, None where it is not."""
+    if ending.alive_at_end:
+        return "seen alive at the end"
+    if ending.exit is not None and ending.exit.signal and not ending.stopped_by_host:
+        return None
+    if ending.bye_reason is not None:
+        return f"ended by its own farewell ({ending.bye_reason})"
+    if ending.exit is not None and ending.exit.exit_code == _CLEAN_EXIT:
+        return "exited by itself"
+    if ending.stopped_by_host:
+        return "stopped by the host"
+    return None
+
+
+class JetsamNone(Check):
+    """iOS did not kill the app for memory."""
+
+    info = CheckInfo(
+        id="jetsam.none",
+        title="The app was not killed for memory",
+        meaning=(
+            "No jetsam report names the app within the soak, and the process is known to have lived"
+            " to its end: a missing report alone proves nothing, because iOS rate-limits them."
+        ),
+        causes=(
+            "the KV cache grows past the budget",
+            "a memory warning is not answered",
+            "the weights of a larger class's package",
+        ),
+    )
+
+    def finish(self, closing: Closing) -> CheckDocument:
+        """Return the result; the value is how the app ended."""
+        cause = closing.diagnosis.cause
+        if cause in _JETSAM:
+            self.faults.note(closing.diagnosis.sentence, *_last_place(closing))
+            return self.failed(cause.value, None)
+        survived = _left_in_peace(closing.ending)
+        if survived is None:
+            return self.unmeasured("nobody saw the process alive at the end")
+        return self.passed(survived, None)
+
+
+class CrashNone(Check):
+    """The app did not crash."""
+
+    info = CheckInfo(
+        id="crash.none",
+        title="The app did not crash",
+        meaning="No crash report names the app within the soak and no crash signal ended it.",
+        causes=("an uncaught error", "a trap in Swift code", "a buffer of the wrong shape"),
+    )
+
+    def finish(self, closing: Closing) -> CheckDocument:
+        """Return the result; the value is how the app ended."""
+        ending = closing.ending
+        report = next((report for report in ending.reports if report.kind == "crash"), None)
+        if report is not None or closing.diagnosis.cause is Cause.CRASH:
+            reason = report.summary if report else closing.diagnosis.sentence
+            self.faults.note(reason, *_last_place(closing))
+            return self.failed(Cause.CRASH.value, None)
+        if closing.diagnosis.cause in _JETSAM:
+            return self.passed("killed, not crashed", None)
+        survived = _left_in_peace(ending)
+        if survived is None:
+            return self.unmeasured("nobody saw how the process ended")
+        return self.passed(survived, None)
+
+
+class SoakCompleted(Check):
+    """The soak ran for as long as was planned, in one launch."""
+
+    info = CheckInfo(
+        id="soak.completed",
+        title="The soak ran to its end",
+        meaning=(
+            "The app said `completed` after the planned inference time, measured by its predictions,"
+            " or after exactly the planned number of tokens, and no launch before it ended early."
+        ),
+        causes=("the app was killed or exited", "it stops before its time", "the phone was lost"),
+    )
+    _TOLERANCE_RATIO: Final = 0.02
+    _TOLERANCE_S: Final = 0.5
+
+    def finish(self, closing: Closing) -> CheckDocument:
+        """Return the result; the value is inference time in seconds, or tokens."""
+        diagnosis, tally = closing.diagnosis, closing.tally
+        completed = tally.bye is not None and tally.bye.reason == "completed"
+        if not completed and diagnosis.outcome(closing.ending) in (Outcome.ERROR, Outcome.ABORTED):
+            return self.unmeasured(diagnosis.sentence)
+        place = _last_place(closing)
+        if not completed:
+            self.faults.note(diagnosis.sentence, *place)
+        if tally.launches_without_bye:
+            self.faults.note("an earlier launch ended without a farewell", *place)
+        stop_after = self.setting.scenario.stop_after_tokens
+        if stop_after is not None and tally.tokens_total == stop_after:
+            return self._result(tally.tokens_total, "tokens", stop_after)
+        duration_s = self.setting.scenario.duration_s
+        slack_s = max(self._TOLERANCE_S, self._TOLERANCE_RATIO * duration_s)
+        least_s = duration_s - self.threshold("tolerance_s", slack_s)
+        if completed and tally.inference_s < least_s:
+            text = f"only {tally.inference_s:.1f} of {duration_s:g} s of inference were done"
+            self.faults.note(text, *place)
+        return self._result(round(tally.inference_s, 3), "s", duration_s)
+
+    def _result(self, value: float, unit: str, limit: float) -> CheckDocument:
+        if self.faults.count:
+            return self.failed(value, unit, limit)
+        return self.passed(value, unit, limit)
+
+
+def _last_place(closing: Closing) -> tuple[str | None, int | None]:
+    return closing.tally.launch, closing.tally.last_seq
