@@ -15,6 +15,7 @@ from typing import Any
 from orchestrator.harness.models import WitnessShape, witness_package
 
 TOKEN = "secret"
+NONCE = 0xDEADBEEF
 LIMIT_S = 15.0
 SCALE = 32
 PHONE_LIMIT_BYTES = 2867 * 1024**2
@@ -23,7 +24,7 @@ REPO_ROOT = Path(__file__).resolve().parents[2]
 Record = dict[str, Any]
 
 
-def scenario(**changes: Any) -> Record:
+def scenario(**changes: object) -> Record:
     """A small soak: budget 64, prompts of 20 to 30 ids, 400 tokens, as fast as it goes."""
     base: Record = {
         "name": "small",
@@ -46,6 +47,10 @@ def scenario(**changes: Any) -> Record:
         "stop_after_tokens": 400,
     }
     return {**base, **changes}
+
+
+def slow() -> dict[str, float]:
+    return {"decode_tokens_per_s": 200.0, "prefill_tokens_per_s": 20000.0}
 
 
 class Client:
@@ -140,11 +145,11 @@ class StandIn:
         self.clients.append(Client(self.socket_path))
         return self.clients[-1]
 
-    def start(self, client: Client, **changes: Any) -> Record:
+    def start(self, client: Client, **changes: object) -> Record:
         return client.ask(
             "start",
             run_id="run",
-            nonce="00000000deadbeef",
+            nonce=f"{NONCE:016x}",
             scenario=scenario(**changes),
             packages=self.packages,
         )
@@ -154,7 +159,7 @@ class StandIn:
         self.process.stdin.write(json.dumps(event).encode() + b"\n")
         self.process.stdin.flush()
 
-    def soak(self, **changes: Any) -> list[Record]:
+    def soak(self, **changes: object) -> list[Record]:
         """Run a whole soak and return its records as they came over the connection."""
         client = self.connect()
         assert client.hello()["ok"]
