@@ -186,7 +186,7 @@ class _Parser:
             problem = f"{field} can be compared with = and != only"
             raise complaint(self._text, operator.position, problem)
         position = self._next.position
-        value = self._value()
+        value = self._value(one_word=field in ORDERED_FIELDS)
         if field is Field.OS and not re.fullmatch(r"\d{1,4}(\.\d{1,4}){0,3}", value, re.ASCII):
             raise complaint(self._text, position, f"expected a version like 18.5, found {value!r}")
         if field is Field.RAM_GB and not re.fullmatch(r"\d{1,4}", value, re.ASCII):
@@ -200,7 +200,7 @@ class _Parser:
         self._at += 1
         return Field(self._tokens[self._at - 1].text.casefold())
 
-    def _value(self) -> str:
+    def _value(self, *, one_word: bool) -> str:
         if self._next.kind == "quoted":
             self._at += 1
             return " ".join(self._tokens[self._at - 1].text.split())
@@ -208,6 +208,8 @@ class _Parser:
         while self._next.kind == "word" and self._next.text.casefold() not in KEYWORDS:
             words.append(self._next.text)
             self._at += 1
+            if one_word:
+                break
         if not words:
             raise self._unexpected("a value")
         return " ".join(words)

@@ -224,8 +224,8 @@ class KeeperClient:
         try:
             async with self._sending:
                 await self._stream.send(encode(request))
-        except _GONE as error:
-            self._lose(error)
+        except _GONE:
+            self._lose()
 
     async def _until(self, ready: Callable[[], bool]) -> None:
         # The lock goes round after every message, so each waiter sees what came for it.
@@ -237,8 +237,8 @@ class KeeperClient:
     async def _read_one(self) -> None:
         try:
             message = await self._receive()
-        except _GONE as error:
-            self._lose(error)
+        except _GONE:
+            self._lose()
             return
         if isinstance(message, Result | Failed):
             if message.id in self._abandoned:
@@ -251,11 +251,8 @@ class KeeperClient:
     async def _receive(self) -> FromKeeper:
         return decode_from_keeper(await self._lines.receive_until(b"\n", MAX_LINE_BYTES))
 
-    def _lose(self, error: Exception) -> None:
-        what = type(error).__name__
-        self._lost = self._lost or _host_error(
-            self._alias, "session", f"the keeper process is gone ({what})"
-        )
+    def _lose(self) -> None:
+        self._lost = self._lost or _host_error(self._alias, "session", "the keeper process is gone")
 
 
 def _host_error(alias: str, phase: str, facts: str) -> DeviceError:

@@ -49,6 +49,7 @@ _GONE: Final = (
     anyio.DelimiterNotFound,
     msgspec.DecodeError,
 )
+HANDOVER_LIMIT_S: Final = 0.5
 CLOSE_LIMIT_S: Final = 10.0  # for killing the app and closing the tunnel at the end
 
 
@@ -143,9 +144,12 @@ class KeeperServer:
         self._news.set()
 
     async def serve(self, listener: Listener[ByteStream]) -> None:
-        """Serve until the session is closed or the lease is over; then kill the app and return."""
+        """Serve until the session is closed or the lease is over; then kill the app.
+
+        The listener is closed at the end.
+        """
         try:
-            async with anyio.create_task_group() as tasks:
+            async with listener, anyio.create_task_group() as tasks:
                 tasks.start_soon(self._accept, listener, tasks)
                 await self._lease_over()
                 tasks.cancel_scope.cancel()
@@ -176,6 +180,7 @@ class KeeperServer:
 
     async def _client(self, stream: ByteStream, tasks: TaskGroup) -> None:
         client = _Client(stream)
+        await self._handed_over()
         if self._lease.phase in (LeasePhase.HELD, LeasePhase.ENDED):
             await client.send(Refused(f"the keeper's session is {self._lease.phase}"))
             return
@@ -195,6 +200,12 @@ class KeeperServer:
                 sending.cancel_scope.cancel()
         finally:
             self._client_gone()
+
+    async def _handed_over(self) -> None:
+        """Give a former client's end of file the time to arrive."""
+        with anyio.move_on_after(HANDOVER_LIMIT_S):
+            while self._lease.phase is LeasePhase.HELD:
+                await self._lease_changed.wait()
 
     def _client_gone(self) -> None:
         if self._lease.phase is not LeasePhase.HELD:
