@@ -34,6 +34,8 @@ class ModelPackage:
     quantization: str
     digest: str  # SHA-256 of `content`, 64 hex digits
     content: bytes  # of its one file, `model.json`
+    bits_per_weight: int
+    capacity: int  # rows of the KV state
     kind: str = "witness"
 
     @property
@@ -78,9 +80,18 @@ def witness_package(quantization: str, shape: WitnessShape | None = None) -> Mod
         "chunk": size.chunk,
     }
     content = json.dumps(described, separators=(",", ":")).encode()
-    return ModelPackage(quantization, hashlib.sha256(content).hexdigest(), content)
+    return ModelPackage(
+        quantization,
+        hashlib.sha256(content).hexdigest(),
+        content,
+        bits_per_weight=_BITS_PER_WEIGHT[quantization],
+        capacity=size.capacity,
+    )
 
 
-def witness_packages() -> tuple[ModelPackage, ...]:
-    """Return the packages of a soak, one of each quantization."""
-    return tuple(witness_package(quantization) for quantization in _BITS_PER_WEIGHT)
+def witness_packages(capacity: int = 4096) -> tuple[ModelPackage, ...]:
+    """Return the packages of a soak, one of each quantization, with `capacity` KV rows."""
+    return tuple(
+        witness_package(quantization, WitnessShape(_WEIGHTS_BYTES[quantization], capacity=capacity))
+        for quantization in _BITS_PER_WEIGHT
+    )

@@ -38,7 +38,7 @@ class WitnessModel:
     vocab: int
     first_id: int
     end_id: int
-    bos_id: int
+    bos_id: int | None  # begins a conversation, None for models without one
     chunk: int  # widest prefill chunk
 
 
@@ -93,6 +93,6 @@ def _model(fields: Fields, ref: PackageRef) -> WitnessModel:
         vocab=vocab,
         first_id=fields.integer("first_id", 0, vocab - 1),
         end_id=fields.integer("end_id", 0, vocab - 1),
-        bos_id=fields.integer("bos_id", 0, vocab - 1),
+        bos_id=fields.optional_integer("bos_id", 0, vocab - 1),
         chunk=fields.integer("chunk", 1, capacity),
     )

@@ -67,4 +67,4 @@ def plan_budget(memory_class: MemoryClass, policy: Policy, model: WitnessModel) 
 
 def pin_ids(policy: Policy, model: WitnessModel) -> list[int]:
     """Return the ids of the pinned prefix."""
-    return [model.bos_id] if policy.pin == "bos" else []
+    return [] if policy.pin == "none" or model.bos_id is None else [model.bos_id]
