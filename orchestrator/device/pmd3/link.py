@@ -157,8 +157,10 @@ class Pmd3Link:
         self, bundle_id: str, phase: str, deadline: Deadline
     ) -> AsyncIterator[AfcService]:
         async with self._lockdown("afc", phase, deadline) as client:
-            service = await HouseArrestService.create(client, bundle_id)
+            # Not `HouseArrestService.create`: cancelled, it leaves its connection open.
+            service = HouseArrestService(client)
             async with afc.closing(service) as files:
+                await service.send_command(bundle_id)
                 yield files
 
     def _missing(self, phase: str, path: str) -> _Missing:
