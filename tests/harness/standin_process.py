@@ -96,13 +96,15 @@ class Client:
 class StandIn:
     """One launch of the stand-in app on a phone of the given environment."""
 
+    program: tuple[str, ...] = (sys.executable, "-m", "orchestrator.harness.standin")
+
     def __init__(self, container: Path, env: dict[str, str]) -> None:
         self.container = container
         self.socket_path = container / "app.sock"
         self.clients: list[Client] = []
         self.packages = [self._push(q) for q in ("int4", "int8")]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "orchestrator.harness.standin"],
+            self.program,
             env={**self._phone(), **env},
             cwd=container,
             stdin=subprocess.PIPE,
