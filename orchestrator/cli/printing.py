@@ -27,9 +27,15 @@ def print_json(summary: SummaryDocument) -> None:
 
 def print_report(run: Path, summary: SummaryDocument) -> None:
     """Print the table of a run and where its reports are."""
-    from orchestrator.report.lines import summary_lines
+    from orchestrator.report.table import summary_lines
+    from orchestrator.runlog.documents import PlanDocument, VerdictDocument
+    from orchestrator.runlog.files import read_document
 
-    for line in summary_lines(summary):
-        print(line)
     paths = RunPaths(run)
+    plan = read_document(paths.plan, PlanDocument)
+    directories = [phone.directory for phone in plan.phones]
+    directories += [phone.directory for phone in plan.absent]
+    verdicts = [read_document(paths.device(name).verdict, VerdictDocument) for name in directories]
+    for line in summary_lines(summary, verdicts):
+        print(line)
     print(f"report: {paths.html}")

@@ -84,6 +84,7 @@ Number = Annotated[
 ]  # a float may be written 45
 Positive = Annotated[Number, Field(gt=0)]
 Percent = Annotated[Number, Field(ge=0, le=100)]
+WholePercent = Annotated[int, Field(ge=0, le=100)]
 Count = Annotated[int, Field(ge=0)]
 PositiveCount = Annotated[int, Field(ge=1)]
 

@@ -18,6 +18,7 @@ from orchestrator.config.fields import (
     PositiveCount,
     Udid,
     VersionText,
+    WholePercent,
 )
 from orchestrator.domain.memory_class import MemoryClass
 
@@ -121,7 +122,7 @@ class PolicyBlock(Block):
     scenario_budget_tokens: PositiveCount | None = None
     pin: Literal["none", "bos"] = "bos"
     long_prompt: Literal["refuse", "truncate"] = "refuse"
-    headroom_percent: Percent = 20.0
+    headroom_percent: WholePercent = 20
 
     @field_validator("budget_tokens")
     @classmethod

@@ -21,7 +21,7 @@ class Ballast:
 
     from_token: int
     to_token: int
-    to_percent: float  # of the per-process limit
+    to_percent: int  # of the per-process limit
     release: str  # "evict"
     hold_tokens: int
 
@@ -62,7 +62,7 @@ SMOKE: Final = Scenario(
     end_every=1000,
     sample_period_ms=1000,
     ballast=(
-        Ballast(from_token=1600, to_token=2400, to_percent=96.0, release="evict", hold_tokens=400),
+        Ballast(from_token=1600, to_token=2400, to_percent=96, release="evict", hold_tokens=400),
     ),
     warn_at_tokens=(),
     stop_after_tokens=None,

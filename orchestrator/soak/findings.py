@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _CAUSE_OF_ENDING: Final = {
     Ending.LOST: Cause.DEVICE_LOST,
     Ending.UNREACHABLE: Cause.TELEMETRY_LOST,
+    Ending.REFUSED: Cause.NOT_READY,
     Ending.STALLED: Cause.HANG,
     Ending.OVERRUN: Cause.HANG,
 }

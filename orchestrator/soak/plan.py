@@ -65,7 +65,7 @@ def expectation_of(
     memory_class = model.memory_class if model else MemoryClass.GB6
     package = packages[quantization_of(memory_class)]
     policy = config.policy
-    limits = [policy.budget_tokens[memory_class], package.capacity_tokens]
+    limits = [policy.budget_tokens[memory_class], package.capacity]
     if policy.scenario_budget_tokens is not None:
         limits.append(policy.scenario_budget_tokens)
     return Expectation(
@@ -73,8 +73,8 @@ def expectation_of(
         budget_tokens=min(limits),
         quantization=package.quantization,
         digest=package.digest,
-        bits_per_weight=package.bits_per_weight,
-        capacity_tokens=package.capacity_tokens,
+        bits_per_weight=float(package.bits_per_weight),
+        capacity_tokens=package.capacity,
         pin_tokens=1 if policy.pin == "bos" else 0,
     )
 

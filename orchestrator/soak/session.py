@@ -120,7 +120,7 @@ class PhoneSession:
             await self.link.push(
                 bundle_id,
                 package.content,
-                f"{package.path}/{package.file_name}",
+                f"{package.folder}/model.json",
                 deadline=Deadline.after(INSTALL_LIMIT_S),
             )
 
@@ -252,7 +252,7 @@ class PhoneSession:
             run_id=self.order.plan.run_id,
             nonce=self.order.phone.nonce,
             scenario=self.order.plan.scenario,
-            packages=[package.wire() for package in self.order.packages],
+            packages=[package.listed() for package in self.order.packages],
         )
 
     def _environment(self, token: str) -> dict[str, str]:

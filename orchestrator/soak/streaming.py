@@ -23,7 +23,7 @@ from orchestrator.device.events import (
 )
 from orchestrator.domain.deadline import Deadline
 from orchestrator.domain.errors import DeviceError
-from orchestrator.harness.control import AppClient, ControlError
+from orchestrator.harness.control import AppClient, CommandRefusedError
 from orchestrator.runlog.documents import AppExit
 from orchestrator.soak.watch import Action, Ending, StreamWatch
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 CONNECT_LIMIT_S: Final = 20.0
 REPLY_LIMIT_S: Final = 10.0
+STOP_REPLY_LIMIT_S: Final = 2.0
 TICK_S: Final = 0.25
 RETRY_S: Final = 0.2
 
@@ -65,6 +66,11 @@ class Disconnected:
 
 
 @dataclass(frozen=True, slots=True)
+class Refused:
+    """The app refused to start or to resume."""
+
+
+@dataclass(frozen=True, slots=True)
 class StopRequested:
     """Somebody wants the end of the run."""
 
@@ -74,7 +80,9 @@ class Tick:
     """Time passed."""
 
 
-Happening = Recorded | Connected | Disconnected | StopRequested | Tick | AppExited | SessionLost
+Happening = (
+    Recorded | Connected | Disconnected | Refused | StopRequested | Tick | AppExited | SessionLost
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +92,7 @@ class StartCommand:
     run_id: str
     nonce: str
     scenario: dict[str, object]
-    packages: list[dict[str, object]]
+    packages: list[dict[str, str]]
 
 
 @dataclass(slots=True)
@@ -153,8 +161,8 @@ class AppStream:
             await self._kill()
             return
         try:
-            await client.stop(deadline=Deadline.after(REPLY_LIMIT_S / 5))
-        except (ControlError, DeviceError) as error:
+            await client.stop(Deadline.after(STOP_REPLY_LIMIT_S))
+        except DeviceError as error:
             self._result.error = str(error)
             await self._kill()
 
@@ -204,7 +212,11 @@ class AppStream:
         while True:
             try:
                 await self._read_connection(inbox)
-            except (ControlError, DeviceError, OSError, anyio.BrokenResourceError) as error:
+            except CommandRefusedError as error:
+                self._result.error = str(error)
+                await inbox.send(Refused())
+                return
+            except DeviceError as error:
                 self._result.error = str(error)
             self._client = None
             await inbox.send(Disconnected())
@@ -212,7 +224,8 @@ class AppStream:
 
     async def _read_connection(self, inbox: MemoryObjectSendStream[Happening]) -> None:
         connection = await self.link.connect(self.port, deadline=Deadline.after(CONNECT_LIMIT_S))
-        async with connection, AppClient(connection) as client:
+        client = AppClient(connection, alias=self.link.phone.alias)
+        try:
             await self._greet(client)
             self._client = client
             self._result.error = None
@@ -220,21 +233,24 @@ class AppStream:
             async for line in client.records():
                 self.stream.append(line)
                 await inbox.send(self._peek(line))
+        finally:
+            with anyio.CancelScope(shield=True):
+                await client.aclose()
 
     async def _greet(self, client: AppClient) -> None:
         deadline = Deadline.after(REPLY_LIMIT_S)
-        hello = await client.hello(self.token, deadline=deadline)
+        hello = await client.hello(self.token, deadline)
         if self._result.launch is None:
             self._result.launch = hello.launch
         if hello.started:
-            await client.resume(hello.launch, self._last_seq, deadline=deadline)
+            await client.resume(hello.launch, self._last_seq, deadline)
             return
         await client.start(
+            deadline,
             run_id=self.start.run_id,
-            nonce=self.start.nonce,
+            nonce=int(self.start.nonce, 16),
             scenario=self.start.scenario,
             packages=self.start.packages,
-            deadline=deadline,
         )
 
     def _peek(self, line: bytes) -> Recorded:
@@ -254,6 +270,8 @@ def _tell(watch: StreamWatch, happening: Happening, now_s: float) -> Action:
             action = watch.on_connected(now_s)
         case Disconnected():
             action = watch.on_disconnected(now_s)
+        case Refused():
+            action = watch.on_refused(now_s)
         case StopRequested():
             action = watch.on_stop_request(now_s)
         case Tick():

@@ -32,6 +32,7 @@ class Ending(Enum):
     STALLED = "stalled"  # no record for STALL_LIMIT_S while connected
     OVERRUN = "overrun"  # the app went on long past its time
     UNREACHABLE = "unreachable"  # no connection for RECONNECT_LIMIT_S
+    REFUSED = "refused"  # the app would not do what it was told
     LOST = "lost"  # the developer session broke
 
 
@@ -82,6 +83,12 @@ class StreamWatch:
             return Action.COLLECT
         self._drain_s = now_s
         return Action.CONTINUE
+
+    def on_refused(self, now_s: float) -> Action:
+        """Tell that the app refused a command: asking again would change nothing."""
+        if self.ending is None:
+            self.ending = Ending.REFUSED
+        return self._kill(now_s)
 
     def on_session_lost(self) -> Action:
         """Tell that the developer session broke; exits can no longer be seen."""

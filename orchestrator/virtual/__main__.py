@@ -38,6 +38,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--watch-stdin", action="store_true", help="end when stdin ends")
     parser.add_argument("--phones", type=int, metavar="N", help="how many phones")
     parser.add_argument("--models", metavar="NAMES", help='such as "iPhone 14,iPhone 16"')
+    parser.add_argument(
+        "--phone", action="append", metavar="MODEL=IOS", help="one phone; repeat for more"
+    )
     parser.add_argument("--port", type=int, default=0, help="of usbmuxd; 0: any")
     parser.add_argument("--tunneld-port", type=int, default=0, help="of tunneld; 0: any")
     parser.add_argument("--folder", type=Path, help="state of the phones; default: temporary")
@@ -48,9 +51,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _options(parsed: argparse.Namespace) -> ServeOptions:
-    names = [name.strip() for name in (parsed.models or "").split(",") if name.strip()]
     return ServeOptions(
-        phones=phones_of(names, parsed.phones) if names else default_phones(parsed.phones),
+        phones=_phones(parsed),
         port=parsed.port,
         tunneld_port=parsed.tunneld_port,
         folder=parsed.folder,
@@ -58,6 +60,14 @@ def _options(parsed: argparse.Namespace) -> ServeOptions:
         seed=parsed.seed,
         entitled=parsed.entitled,
     )
+
+
+def _phones(parsed: argparse.Namespace) -> list[tuple[str, str]]:
+    if parsed.phone:
+        pairs = [text.rpartition("=") for text in parsed.phone]
+        return [(model, ios) for model, _, ios in pairs]
+    names = [name.strip() for name in (parsed.models or "").split(",") if name.strip()]
+    return phones_of(names, parsed.phones) if names else default_phones(parsed.phones)
 
 
 async def _serve(parsed: argparse.Namespace) -> None:

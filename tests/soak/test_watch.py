@@ -96,3 +96,9 @@ def test_a_stop_is_asked_once_and_enforced(watch: StreamWatch) -> None:
 def test_a_lost_session_ends_at_once(watch: StreamWatch) -> None:
     assert watch.on_session_lost() is Action.COLLECT
     assert watch.ending is Ending.LOST
+
+
+def test_a_refusing_app_is_killed_at_once(watch: StreamWatch) -> None:
+    assert watch.on_refused(10.0) is Action.KILL
+    assert watch.ending is Ending.REFUSED
+    assert watch.on_tick(10.1 + DRAIN_LIMIT_S) is Action.COLLECT

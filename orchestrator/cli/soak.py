@@ -1,0 +1,85 @@
+"""`fleet soak`: the composition root of a run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestrator.domain.errors import UsageError
+from orchestrator.domain.outcome import ExitCode
+
+app = typer.Typer(rich_markup_mode=None)
+
+DEFAULT_CONFIG = Path("fleet.yaml")
+
+
+@app.command()
+def soak(
+    devices: Annotated[
+        str,
+        typer.Option(help="`all`, NAME,NAME..., or an expression: `ram_gb >= 8 and os >= 18.5`."),
+    ] = "all",
+    virtual: Annotated[
+        bool, typer.Option("--virtual", help="Start virtual phones for this run and soak those.")
+    ] = False,
+    duration: Annotated[
+        str | None, typer.Option(help="Inference time per phone: 60s, 30m, 8h.")
+    ] = None,
+    scenario: Annotated[str | None, typer.Option(help="The scenario; default smoke.")] = None,
+    output: Annotated[Path, typer.Option(help="Where run folders and `latest` go.")] = Path("runs"),
+    config: Annotated[
+        Path | None, typer.Option(help="The configuration; default fleet.yaml where there is one.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Override a key: --set workload.x=5.")
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**64 - 1, help="Seed of prompts and nonces.")
+    ] = 1,
+    json: Annotated[bool, typer.Option("--json", help="Print summary.json on stdout.")] = False,
+    include_unlisted: Annotated[
+        bool, typer.Option("--include-unlisted", help="Also soak other models and older iOS.")
+    ] = False,
+) -> None:
+    """Soak phones and state per phone whether budget and trim contract held, and the cause if not.
+
+    Examples: fleet soak --devices all --virtual; fleet soak --devices "model = iPhone 16"
+    --duration 8h. Exit codes: 0 held, 1 product failure, 2 usage, 3 no phone, 4 inconclusive,
+    5 build or signing, 6 phone held by another run, 130/143 on a signal after the report.
+    """
+    import anyio
+
+    from orchestrator.cli.compose import SoakOptions, run_soak
+    from orchestrator.cli.printing import print_json, print_report
+
+    options = SoakOptions(
+        devices=devices,
+        virtual=virtual,
+        duration_s=_duration_s(duration),
+        scenario=scenario,
+        output=output,
+        config=config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else None),
+        settings=tuple(settings or ()),
+        seed=seed,
+        include_unlisted=include_unlisted,
+    )
+    run, summary = anyio.run(run_soak, options)
+    if json:
+        print_json(summary)
+    else:
+        print_report(run, summary)
+    sys.exit(ExitCode(summary.exit_code))
+
+
+def _duration_s(text: str | None) -> float | None:
+    from orchestrator.config.fields import parse_duration
+
+    if text is None:
+        return None
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise UsageError(f"--duration: {error}") from error
