@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from orchestrator.report import timeline
 from orchestrator.report.summary_md import marks_of
+from orchestrator.report.timeline import HEIGHT, WIDTH
 from orchestrator.report.wording import clean, duration, quantity
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ def html_page(result: RunResult) -> str:
         marks=marks_of(result),
         started=datetime.fromtimestamp(run.started_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
         length="never ended" if span_s is None else f"took {duration(span_s)}",
-        timelines=[timeline.draw(phone.tracks, phone.marks) for phone in result.phones],
-        width=timeline.WIDTH,
-        height=timeline.HEIGHT,
+        width=WIDTH,
+        height=HEIGHT,
     )

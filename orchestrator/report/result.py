@@ -10,7 +10,7 @@ from orchestrator.report.wording import mebibytes, one_line
 
 if TYPE_CHECKING:
     from orchestrator.evidence.classified import ClassifiedReport
-    from orchestrator.report.timeline import Mark, Track
+    from orchestrator.report.timeline import Timeline
     from orchestrator.runlog.documents import (
         CheckDocument,
         PlanDocument,
@@ -30,8 +30,7 @@ class PhoneResult:
     span_s: float | None  # from the first launch to the end of the last
     reports: tuple[ClassifiedReport, ...]
     files: tuple[str, ...]  # evidence of this phone, relative to the run directory
-    tracks: tuple[Track, ...]
-    marks: tuple[Mark, ...]
+    timeline: Timeline | None
 
     @property
     def failing(self) -> list[CheckDocument]:

@@ -11,19 +11,12 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from orchestrator.verdict.series import Bucket, Mark
+
 WIDTH: Final = 720
 HEIGHT: Final = 120  # of one panel
 _HEAD_SPACE: Final = 1.08  # the highest value stays below the panel's edge
 MAX_MARKS: Final = 400  # a long soak trims thousands of times; the page stays readable
-
-
-@dataclass(frozen=True, slots=True)
-class Bucket:
-    """Lowest and highest reading of a span of time."""
-
-    at_s: float  # since the first launch
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +28,6 @@ class Track:
     buckets: tuple[Bucket, ...]
     bound: float | None
     bound_name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """Something that happened at one moment."""
-
-    at_s: float
-    kind: str  # `trim`, `evict`, `warning`, `launch`
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +60,26 @@ class Timeline:
     span_s: float
 
 
-def draw(tracks: Sequence[Track], marks: Sequence[Mark]) -> Timeline | None:
-    """Return the timeline of a phone, None where nothing was measured."""
+def draw(
+    tracks: Sequence[Track], marks: Sequence[Mark], marks_left_out: int = 0
+) -> Timeline | None:
+    """Return the timeline of a phone, None where nothing was measured.
+
+    Args:
+        tracks: One panel each, those without readings left out.
+        marks: Vertical lines through all panels.
+        marks_left_out: How many the series itself did not keep.
+    """
     measured = [track for track in tracks if track.buckets]
     if not measured:
         return None
-    ends = [bucket.at_s for track in measured for bucket in (track.buckets[-1],)]
+    ends = [track.buckets[-1].start_s for track in measured]
     span_s = max([*ends, *(mark.at_s for mark in marks), 1e-3])
     shown = _thinned(marks)
     return Timeline(
         panels=tuple(_panel(track, span_s) for track in measured),
         marks=tuple(MarkLine(_x(mark.at_s, span_s), mark.kind) for mark in shown),
-        marks_left_out=len(marks) - len(shown),
+        marks_left_out=marks_left_out + len(marks) - len(shown),
         span_s=span_s,
     )
 
@@ -99,8 +92,8 @@ def _thinned(marks: Sequence[Mark]) -> Sequence[Mark]:
 def _panel(track: Track, span_s: float) -> Panel:
     lows, highs = [b.low for b in track.buckets], [b.high for b in track.buckets]
     top = max(*highs, track.bound or 0.0, 1e-9) * _HEAD_SPACE
-    forth = [(b.at_s, b.high) for b in track.buckets]
-    back = [(b.at_s, b.low) for b in reversed(track.buckets)]
+    forth = [(b.start_s, b.high) for b in track.buckets]
+    back = [(b.start_s, b.low) for b in reversed(track.buckets)]
     bound = "" if track.bound is None else f"{track.bound_name} {track.bound:,.0f} {track.unit}"
     return Panel(
         title=track.title,

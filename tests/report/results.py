@@ -7,7 +7,7 @@ from msgspec import structs
 from orchestrator.domain.outcome import Outcome, exit_code_of, outcome_of_run
 from orchestrator.evidence.classified import ClassifiedReport
 from orchestrator.report.result import PhoneResult, RunResult
-from orchestrator.report.timeline import Bucket, Mark, Track
+from orchestrator.report.timeline import Timeline, Track
 from orchestrator.runlog.documents import (
     CheckDocument,
     PlanDocument,
@@ -19,6 +19,7 @@ from orchestrator.runlog.documents import (
     SummaryPhone,
     VerdictDocument,
 )
+from orchestrator.verdict.series import Bucket, Mark
 
 MIB = 1024**2
 STARTED_S = 1_768_046_400.0
@@ -89,8 +90,7 @@ def phone(
     *,
     reports: tuple[ClassifiedReport, ...] = (),
     files: tuple[str, ...] = ("devices/desk-1-00000001/telemetry.ndjson",),
-    tracks: tuple[Track, ...] = (),
-    marks: tuple[Mark, ...] = (),
+    timeline: Timeline | None = None,
 ) -> PhoneResult:
     return PhoneResult(
         directory="desk-1-00000001",
@@ -99,8 +99,7 @@ def phone(
         span_s=125.0,
         reports=reports,
         files=files,
-        tracks=tracks,
-        marks=marks,
+        timeline=timeline,
     )
 
 
@@ -115,7 +114,11 @@ def track(
     return Track(title=title, unit=unit, buckets=buckets, bound=bound, bound_name=bound_name)
 
 
-MARKS = (Mark(10.0, "trim"), Mark(20.0, "evict"), Mark(19.0, "warning"))
+def mark(at_s: float, kind: str = "trim") -> Mark:
+    return Mark(at_s, kind, "launch", 1)
+
+
+MARKS = (mark(10.0), mark(20.0, "evict"), mark(19.0, "memory_warning"))
 
 
 def plan(*skipped: SkippedPhone) -> PlanDocument:

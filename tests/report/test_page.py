@@ -22,6 +22,7 @@ from tests.report.results import (
 
 if TYPE_CHECKING:
     from orchestrator.report.result import RunResult
+from orchestrator.report.timeline import draw
 
 VOID = {"meta"}
 
@@ -58,11 +59,13 @@ class Page(HTMLParser):
 
 
 def full() -> RunResult:
+    track("Context", "tokens", bound=1024.0, bound_name="budget")
     killed = phone(
         death(virtual=True, stand_in=True),
         reports=(kill_report(), kill_report(ours=False, summary="assetsd was killed")),
-        tracks=(track(), track(title="Context", unit="tokens", bound=1024.0, bound_name="budget")),
-        marks=MARKS,
+        timeline=draw(
+            [track(), track("Context", "tokens", bound=1024.0, bound_name="budget")], MARKS
+        ),
     )
     return run(killed, phone(verdict(check(), alias="desk-2")))
 
@@ -127,7 +130,7 @@ def test_hostile_texts_are_escaped_everywhere() -> None:
             hostile,
             reports=(kill_report(file=HOSTILE, summary=HOSTILE),),
             files=(HOSTILE,),
-            tracks=(track(title=HOSTILE),),
+            timeline=draw([track(title=HOSTILE)], MARKS),
         ),
         skipped=(skipped,),
         host=HOSTILE,

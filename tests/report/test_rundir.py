@@ -8,19 +8,20 @@ from msgspec import structs
 from orchestrator.domain.errors import RunDirectoryError
 from orchestrator.report.raw_reports import classified_reports
 from orchestrator.report.rundir import PhoneRecord, read_phone, read_run
+from orchestrator.runlog.manifest import write_manifest
 from tests.report.runs import (
     APP,
     DIRECTORY,
     EVIDENCE,
     LINES,
+    PHONE,
+    ROWS,
     UDID,
     WrittenRun,
-    heartbeat,
-    hello,
     jetsam_report,
-    seal,
     write_run,
 )
+from tests.verdict.telemetry_factory import encode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +59,7 @@ def test_a_run_that_was_killed_before_its_plan_has_no_phones(run: WrittenRun) ->
 
 def test_differences_from_the_manifest_go_to_the_phone_they_bear_on(run: WrittenRun) -> None:
     assert read_run(run.root).differences_of(DIRECTORY) is None
-    seal(run)
+    write_manifest(run.root)
     assert read_run(run.root).differences_of(DIRECTORY) == ()
     run.device.telemetry.write_bytes(b"")
     run.paths.events.write_bytes(b"")
@@ -75,7 +76,7 @@ def test_the_merged_file_stands_as_it_is(run: WrittenRun) -> None:
 
 def test_without_the_merged_file_stream_and_journal_are_merged(run: WrittenRun) -> None:
     run.device.telemetry.unlink()
-    run.attempt.journal(1).write_bytes(b"".join(LINES[:5]))
+    run.attempt.journal(1).write_bytes(b"".join(LINES[:50]))
     assert tuple(phone_of(run).lines()) == LINES
 
 
@@ -108,8 +109,8 @@ def test_a_phone_that_was_never_touched_has_nothing(run: WrittenRun) -> None:
 def test_the_hello_is_read_from_the_first_record_only(run: WrittenRun) -> None:
     found = phone_of(run).hello()
     assert found is not None
-    assert found.app == APP
-    for line in (b"", b"torn", heartbeat(1)):
+    assert found.nonce == PHONE.nonce
+    for line in (b"", b"torn", LINES[1]):
         run.device.telemetry.write_bytes(line)
         assert phone_of(run).hello() is None
 
@@ -129,17 +130,16 @@ def test_reports_are_read_again_and_tied_to_the_launch(run: WrittenRun) -> None:
 
 
 def test_the_phones_clock_is_corrected_by_the_evidence_else_by_the_device(run: WrittenRun) -> None:
-    run.add_report("JetsamEvent-1.ips", jetsam_report(at="2026-01-10 13:01:00.00 +0000"))
+    run.add_report("JetsamEvent-1.ips", jetsam_report(at="2023-11-14 23:14:20.00 +0000"))
     assert not classified_reports(phone_of(run), APP)[0].ours
     run.rewrite_evidence(clock_offset_s=3600.0)
     assert classified_reports(phone_of(run), APP)[0].ours
 
 
 def test_the_uuid_of_the_hello_ties_a_report_whose_name_differs(run: WrittenRun) -> None:
-    content = jetsam_report().replace(b'"name": "SoakHarness"', b'"name": "x", "uuid": "AB-CD"')
-    run.add_report("JetsamEvent-1.ips", content)
+    run.add_report("JetsamEvent-1.ips", jetsam_report(name="x", uuid="AB-CD"))
     assert not classified_reports(phone_of(run), APP)[0].ours
-    run.device.telemetry.write_bytes(hello(lc_uuid="abcd"))
+    run.device.telemetry.write_bytes(encode([{**ROWS[0], "lc_uuid": "abcd"}])[0])
     assert classified_reports(phone_of(run), APP)[0].ours
 
 

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from orchestrator.report.timeline import HEIGHT, MAX_MARKS, WIDTH, Bucket, Mark, draw
-from tests.report.results import MARKS, track
+from orchestrator.report.timeline import HEIGHT, MAX_MARKS, WIDTH, draw
+from orchestrator.verdict.series import Bucket
+from tests.report.results import MARKS, mark, track
 
 
 def points(band: str) -> list[tuple[float, float]]:
@@ -55,16 +56,16 @@ def test_marks_stand_at_their_times() -> None:
     assert [(mark.kind, mark.x) for mark in drawn.marks] == [
         ("trim", WIDTH * 0.2),
         ("evict", WIDTH * 0.4),
-        ("warning", WIDTH * 0.38),
+        ("memory_warning", WIDTH * 0.38),
     ]
 
 
 def test_many_marks_are_thinned_and_counted() -> None:
-    many = [Mark(at_s / 1000, "trim") for at_s in range(10 * MAX_MARKS + 1)]
-    drawn = draw([track()], many)
+    many = [mark(at_s / 1000) for at_s in range(10 * MAX_MARKS + 1)]
+    drawn = draw([track()], many, 5)
     assert drawn is not None
     assert len(drawn.marks) <= MAX_MARKS
-    assert len(drawn.marks) + drawn.marks_left_out == len(many)
+    assert len(drawn.marks) + drawn.marks_left_out == len(many) + 5
 
 
 def test_readings_of_nothing_but_zero_still_draw() -> None:
