@@ -61,6 +61,10 @@ int chost_sync(int descriptor) {
 
 const char *chost_error_text(int code) { return strerror(code < 0 ? -code : code); }
 
+bool chost_is_transient(int code) {
+  return code == -EINTR || code == -EAGAIN || code == -EWOULDBLOCK;
+}
+
 int chost_set_nonblocking(int descriptor) {
   int flags = fcntl(descriptor, F_GETFL);
   if (flags < 0) return -errno;

@@ -147,6 +147,10 @@ int chost_process_id(void) { return getpid(); }
 
 int chost_parent_id(void) { return getppid(); }
 
+bool chost_is_alive(int process_id) { return kill(process_id, 0) == 0 || errno == EPERM; }
+
+const char *chost_environment(const char *name) { return getenv(name); }
+
 void chost_ignore_broken_pipes(void) { signal(SIGPIPE, SIG_IGN); }
 
 void chost_exit_now(int status) { _exit(status); }

@@ -82,6 +82,11 @@ public struct JSONFields: Sendable {
     return try require(number, name, "a number over 0")
   }
 
+  /// A member that is `true` or `false`.
+  public func bool(_ name: String) throws(JSONError) -> Bool {
+    try require(self[name].asBool, name, "true or false")
+  }
+
   /// A member that is a string.
   public func string(_ name: String) throws(JSONError) -> String {
     try require(self[name].asString, name, "a string")

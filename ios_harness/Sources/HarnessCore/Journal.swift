@@ -26,6 +26,7 @@ public final class Journal: Sendable {
   /// The launch whose records these are.
   public let launch: LaunchIdentifier
 
+  private let didAppend: @Sendable () -> Void
   private let descriptor: Int32
   private let committed = Atomic<Int>(0)
   private let sequence = Atomic<UInt64>(0)
@@ -43,10 +44,13 @@ public final class Journal: Sendable {
   ///   - folder: Made when missing.
   ///   - launch: Names the file and stands in every record.
   ///   - clock: The launch's clock.
+  ///   - didAppend: Called after each record, on the thread that recorded.
   /// - Throws: `SystemError` when the folder or the file cannot be made.
   public init(
-    folder: String, launch: LaunchIdentifier, clock: LaunchClock
+    folder: String, launch: LaunchIdentifier, clock: LaunchClock,
+    didAppend: @escaping @Sendable () -> Void = {}
   ) throws(SystemError) {
+    self.didAppend = didAppend
     try Files.makeFolder(folder)
     let path = "\(folder)/\(launch).ndjson"
     descriptor = try SystemError.check(chost_open_append(path), "open \(path)")
@@ -117,5 +121,6 @@ public final class Journal: Sendable {
       try SystemError.check(chost_sync(descriptor), "sync \(path)")
     }
     committed.add(line.count, ordering: .releasing)
+    didAppend()
   }
 }

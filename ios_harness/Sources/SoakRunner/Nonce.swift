@@ -14,6 +14,6 @@ struct Nonce: Sendable, Equatable {
       throw .field(path: fields.path(of: "nonce"), expected: "16 hexadecimal digits")
     }
     self.value = value
-    self.text = text
+    self.text = text.lowercased()
   }
 }

@@ -117,7 +117,7 @@ extension ContextWindow {
     guard holdsRows else { return nil }
     if let reason = trimReason(incoming) {
       requests.wantsReload = false  // the trim makes a new state set anyway
-      let kept = trim(incoming, reason)
+      let kept = trim(incoming, reason, token == nil ? .prefill : .decode)
       return Feed(ids: kept, purpose: .trim, decodesNext: token)
     }
     guard requests.wantsReload else { return nil }
@@ -129,15 +129,22 @@ extension ContextWindow {
   }
 
   private mutating func trimReason(_ incoming: Int) -> Trim.Reason? {
-    let isLow = requests.isMemoryLow
-    requests.isMemoryLow = false
     if plan.trimRule.isDue(rows, incoming, plan.budget) { return .budget }
-    return isLow && rows > plan.half ? .lowMemory : nil
+    let isLow = requests.isMemoryLow && !isLowMemoryAnswered
+    guard isLow, keptCount(incoming) < rows else { return nil }
+    isLowMemoryAnswered = true
+    return .lowMemory
+  }
+
+  private func keptCount(_ incoming: Int) -> Int {
+    max(0, min(rows, plan.half, plan.budget - incoming))
   }
 
   /// Announces a trim and drops the context; returns what is to be fed again.
-  private mutating func trim(_ incoming: Int, _ reason: Trim.Reason) -> [Token] {
-    let count = max(0, min(rows, plan.half, plan.budget - incoming))
+  private mutating func trim(
+    _ incoming: Int, _ reason: Trim.Reason, _ phase: PipelinePhase
+  ) -> [Token] {
+    let count = keptCount(incoming)
     let pinned = min(plan.pin, count)
     let kept = plan.trimRule.kept(context, pinned, count)
     backlog.append(

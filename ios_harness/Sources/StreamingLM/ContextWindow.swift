@@ -61,6 +61,8 @@ public struct ContextWindow: Sendable {
   var nextStatePurpose = StatePurpose.conversation
   /// A trim was announced and its notice was not.
   var owesTrimNotice = false
+  /// A trim has answered that memory is low.
+  var isLowMemoryAnswered = false
   /// Evictions since the last sample of the turn (contract R8).
   var dryEvictions = 0
 
@@ -116,13 +118,14 @@ public struct ContextWindow: Sendable {
   /// Whether the state set holds rows that an eviction would release.
   public var holdsRows: Bool { isStateMade && rows > 0 }
 
-  /// What the pipeline is doing.
+  /// What the pipeline is doing: `prefill` through the eviction that may follow the turn's first sample.
   public var phase: PipelinePhase {
     switch stage {
     case .idle: .idle
     case .opening: .prefill
     case .feeding(let feed): feed.decodesNext == nil ? .prefill : .decode
-    case .sampling, .judging: .decode
+    case .sampling: generated == 0 ? .prefill : .decode
+    case .judging: generated <= 1 ? .prefill : .decode
     }
   }
 
@@ -203,8 +206,11 @@ public struct ContextWindow: Sendable {
   /// Reports that the consumer wants no more of this turn.
   public mutating func cancel() { if stage != .idle { requests.isCancelled = true } }
 
-  /// Reports that available memory is under the headroom (contract R13).
-  public mutating func reportLowMemory() { requests.isMemoryLow = true }
+  /// Reports whether available memory is under the headroom (contract R13). A fall is answered by one trim.
+  public mutating func report(isMemoryLow: Bool) {
+    requests.isMemoryLow = isMemoryLow
+    if !isMemoryLow { isLowMemoryAnswered = false }
+  }
 
   /// Reports that the model was loaded again (contract R9).
   public mutating func requestReload() { requests.wantsReload = true }
@@ -212,7 +218,12 @@ public struct ContextWindow: Sendable {
   /// The last step failed: the state goes and the turn ends with `fault` (contract R9).
   public mutating func failed() {
     settleOwedNotice()
-    if isStateMade { evict(.fault) }
+    if holdsRows {
+      evict(.fault)
+    } else if isStateMade {
+      backlog += drop(.evict)
+      nextStatePurpose = .resume
+    }
     finish(.fault)
   }
 }

@@ -65,8 +65,8 @@ public final class TurnMachine {
     try settle(sink)
   }
 
-  /// Reports that available memory is under the headroom (contract R13).
-  public func reportLowMemory() { window.reportLowMemory() }
+  /// Reports whether available memory is under the headroom (contract R13).
+  public func report(isMemoryLow: Bool) { window.report(isMemoryLow: isMemoryLow) }
 
   /// Does one step.
   ///

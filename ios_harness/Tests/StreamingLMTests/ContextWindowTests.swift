@@ -75,7 +75,7 @@ import Testing
     window.sampled(9)
     window.requestEviction(.memoryWarning)
     let steps = play(&window, sampling: [8])
-    #expect(steps[0] == .evict(Eviction(before: 3, reason: .memoryWarning, phase: .decode)))
+    #expect(steps[0] == .evict(Eviction(before: 3, reason: .memoryWarning, phase: .prefill)))
     #expect(steps[4] == .predict(Chunk(ids: [1, 5, 6], start: 0, purpose: .resume)))
     #expect(steps[5] == .predict(Chunk(ids: [9], start: 3, purpose: .decode)))
     #expect(steps.last == .end(.turnLimit))
@@ -99,6 +99,14 @@ import Testing
       play(&window, sampling: [0]).prefix(2) == [
         .make(.resume), .predict(Chunk(ids: [1, 4], start: 0, purpose: .turn)),
       ])
+  }
+
+  @Test func aFailedFirstPredictionReleasesTheStateWithoutAnEviction() throws {
+    var window = try makeWindow()
+    _ = window.begin(prompt: [1, 5], limit: 1)
+    _ = take(2, &window)
+    window.failed()
+    #expect(play(&window) == [.release(.evict), .end(.fault)])
   }
 
   @Test func aStateThatCannotBeMadeIsNotReleased() throws {
@@ -132,7 +140,7 @@ import Testing
     window.sampled(9)
     #expect(
       take(3, &window) == [
-        .evict(Eviction(before: 3, reason: .background, phase: .decode)), .release(.background),
+        .evict(Eviction(before: 3, reason: .background, phase: .prefill)), .release(.background),
         .settled(.eviction),
       ])
     #expect(!window.isStateMade)
@@ -145,7 +153,7 @@ import Testing
     var window = try makeWindow()
     _ = window.begin(prompt: [1, 5, 6, 7, 8], limit: 2)
     _ = play(&window, until: { $0 == .sample })
-    window.reportLowMemory()
+    window.report(isMemoryLow: true)
     window.sampled(9)
     let trim = Trim(
       before: 5, kept: [1, 6, 7, 8], pinned: 1, incoming: 1, reason: .lowMemory, phase: .decode)
@@ -157,10 +165,24 @@ import Testing
       ])
   }
 
+  @Test func lowMemoryIsAnsweredOnceUntilItRecovers() throws {
+    var window = try makeWindow()
+    func lowMemoryTrims(_ steps: [ContextWindow.Step]) -> Int {
+      steps.count { if case .trim(let trim) = $0 { trim.reason == .lowMemory } else { false } }
+    }
+    window.report(isMemoryLow: true)
+    _ = window.begin(prompt: [1, 5, 6, 7, 8], limit: 3)
+    #expect(lowMemoryTrims(play(&window, sampling: [9, 9, 9])) == 1)
+    window.report(isMemoryLow: false)
+    window.report(isMemoryLow: true)
+    _ = window.begin(prompt: [3], limit: 1)
+    #expect(lowMemoryTrims(play(&window, sampling: [9])) == 1)
+  }
+
   @Test func lowMemoryUnderHalfABudgetChangesNothing() throws {
     var window = try makeWindow()
     _ = window.begin(prompt: [1, 5, 6], limit: 2)
-    window.reportLowMemory()
+    window.report(isMemoryLow: true)
     let steps = play(&window, sampling: [9, 9])
     #expect(!steps.contains { if case .trim = $0 { true } else { false } })
   }

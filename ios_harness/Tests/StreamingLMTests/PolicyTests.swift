@@ -36,20 +36,12 @@ import Testing
     #expect(tokens(4000, nil) == 2048)
   }
 
-  @Test func theGovernorReportsAFallUnderTheHeadroomOnce() {
-    var governor = MemoryGovernor(headroomPercent: 20)
-    func fell(_ available: Int) -> Bool {
-      governor.fellLow(footprintBytes: 100 - available, availableBytes: available)
-    }
-    #expect([30, 20, 19, 10, 25, 19].map(fell) == [false, false, true, false, false, true])
-  }
-
-  @Test func theGovernorIsSilentWhenOffOrWhenTheLimitIsUnknown() {
-    var off = MemoryGovernor(headroomPercent: nil)
-    let offFell = off.fellLow(footprintBytes: 99, availableBytes: 1)
-    var unknown = MemoryGovernor(headroomPercent: 20)
-    let unknownFell = unknown.fellLow(footprintBytes: 99, availableBytes: 0)
-    #expect(!offFell && !unknownFell)
+  @Test func theGovernorHoldsAvailableMemoryAgainstTheHeadroom() {
+    let governor = MemoryGovernor(headroomPercent: 20)
+    #expect(!governor.isLow(availableBytes: 20, limitBytes: 100))
+    #expect(governor.isLow(availableBytes: 19, limitBytes: 100))
+    #expect(!governor.isLow(availableBytes: 0, limitBytes: nil))
+    #expect(!MemoryGovernor(headroomPercent: nil).isLow(availableBytes: 0, limitBytes: 100))
   }
 
   @Test func halfACharacterIsNeverShown() {

@@ -34,6 +34,8 @@ int chost_write_all(int descriptor, const void *bytes, int64_t count);
 // fdatasync on Linux. On Darwin fsync: it reaches the drive, not the flash, which survives a kill of the process.
 int chost_sync(int descriptor);
 const char *chost_error_text(int code);
+// Whether a failed call may succeed when it is made again: interrupted, or nothing there yet.
+bool chost_is_transient(int code);
 
 // Sockets, all non-blocking; a peer that has gone never raises SIGPIPE.
 
@@ -74,6 +76,9 @@ int64_t chost_physical_memory_bytes(void);
 int chost_start_thread(void (*body)(void *), void *context, int64_t stack_bytes);
 int chost_process_id(void);
 int chost_parent_id(void);
+bool chost_is_alive(int process_id);
+// NULL when it is not set.
+const char *chost_environment(const char *name);
 // Linux: SIGKILL when the thread that started us ends; a no-op elsewhere.
 void chost_die_with_parent(void);
 // Linux: no huge pages, so that memory is counted page by page; a no-op elsewhere.

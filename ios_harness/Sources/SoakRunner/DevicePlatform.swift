@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The phone that the harness runs on. Sizes in phone bytes: host bytes times the scale.
+public protocol DevicePlatform: Sendable {
+  /// Who the phone is.
+  var identity: DeviceIdentity { get }
+  /// Phone bytes of one host byte; 1 on a real phone.
+  var memoryScale: Int { get }
+  /// The limit of this process; nil when it is unknown.
+  var limitBytes: Int? { get }
+  /// Memory the app is charged for, in host bytes.
+  func footprintHostBytes() -> Int
+}
+
+extension DevicePlatform {
+  /// Reads the memory now.
+  public func readMemory() -> MemoryReading {
+    let hostBytes = footprintHostBytes()
+    let footprint = hostBytes * memoryScale
+    return MemoryReading(
+      footprint: footprint, hostBytes: hostBytes,
+      available: limitBytes.map { max(0, $0 - footprint) } ?? 0)
+  }
+}
+
+/// The app's memory at one moment.
+public struct MemoryReading: Sendable, Equatable {
+  /// What the app is charged for, in phone bytes.
+  public let footprint: Int
+  /// The same in host bytes.
+  public let hostBytes: Int
+  /// What is left to the limit, in phone bytes; 0 when nothing is left or the limit is unknown.
+  public let available: Int
+}
+
+/// Who the phone is, as `hello` states it.
+public struct DeviceIdentity: Sendable, Equatable {
+  /// `iPhone15,2`
+  public let productType: String
+  /// Version of the system.
+  public let os: String
+  /// Build of the system.
+  public let osBuild: String
+  /// `ProcessInfo.physicalMemory`.
+  public let physicalMemoryBytes: Int
+  /// Page size of the host.
+  public let pageBytes: Int
+  /// The process of the app.
+  public let processID: Int
+
+  /// - Parameters:
+  ///   - productType: `iPhone15,2`.
+  ///   - os: Version of the system.
+  ///   - osBuild: Build of the system.
+  ///   - physicalMemoryBytes: `ProcessInfo.physicalMemory`.
+  ///   - pageBytes: Page size of the host.
+  ///   - processID: The process of the app.
+  public init(
+    productType: String, os: String, osBuild: String, physicalMemoryBytes: Int, pageBytes: Int,
+    processID: Int
+  ) {
+    self.productType = productType
+    self.os = os
+    self.osBuild = osBuild
+    self.physicalMemoryBytes = physicalMemoryBytes
+    self.pageBytes = pageBytes
+    self.processID = processID
+  }
+}
+
+/// The app as it names itself.
+enum AppIdentity {
+  static let name = "fleet-harness"
+  static let version = "0.1.0"
+  static let protocolVersion = 1
+  #if DEBUG
+    static let build = "debug"
+  #else
+    static let build = "release"
+  #endif
+}

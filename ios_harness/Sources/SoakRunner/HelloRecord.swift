@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HarnessCore
+import StreamingLM
+
+/// The first record of a launch: who runs what, with which inputs.
+extension LineBuffer {
+  mutating func hello(
+    _ plan: SoakPlan, _ platform: any DevicePlatform, _ reading: MemoryReading, wallTimeS: Double
+  ) {
+    app(processID: platform.identity.processID)
+    phone(platform, reading, wallTimeS: wallTimeS)
+    budget(plan.budget)
+    model(plan)
+    run(plan)
+  }
+
+  private mutating func app(processID: Int) {
+    field("app", AppIdentity.name)
+    field("app_version", AppIdentity.version)
+    field("stand_in", false)
+    field("build", AppIdentity.build)
+    field("pid", processID)
+    null("lc_uuid")
+  }
+
+  private mutating func phone(
+    _ platform: any DevicePlatform, _ reading: MemoryReading, wallTimeS: Double
+  ) {
+    let identity = platform.identity
+    field("device", identity.productType)
+    field("os", identity.os)
+    field("os_build", identity.osBuild)
+    null("boot_time_s")
+    field("wall_time_s", wallTimeS)
+    field("page_size", identity.pageBytes)
+    field("physical_memory_bytes", identity.physicalMemoryBytes)
+    memory(reading)
+    field("available", reading.available)
+    field("entitled", false)
+    field("memory_scale", platform.memoryScale)
+  }
+
+  private mutating func budget(_ budget: TokenBudget) {
+    field("budget", budget.tokens)
+    object("budget_inputs") { line in
+      line.field("class", budget.memoryClass)
+      line.field("policy_tokens", budget.policyTokens)
+      line.field("model_capacity", budget.modelCapacity)
+      line.field("scenario_tokens", budget.scenarioTokens)
+      line.field("kv_ceiling_tokens", budget.kvCeilingTokens)
+    }
+  }
+
+  private mutating func model(_ plan: SoakPlan) {
+    field("engine", "witness")
+    field("quantization", plan.model.quantization)
+    field("pin_ids", plan.pinIDs)
+    field("end_ids", [plan.model.endID])
+    field("bos_id", plan.model.bosID)
+    field("vocab", plan.model.vocabularySize)
+    field("first_id", plan.model.firstID)
+    field("chunk", plan.model.chunk)
+    field("chunk_widths", [plan.model.chunk])
+  }
+
+  private mutating func run(_ plan: SoakPlan) {
+    let policy = plan.scenario.policy
+    object("policies") { line in
+      line.field("pin", policy.pin)
+      line.field("long_prompt", policy.longPrompt)
+      line.field("headroom_percent", policy.headroomPercent)
+    }
+    field("end_every", plan.scenario.endEvery)
+    field("nonce", plan.nonce.text)
+    field("run_id", plan.runID)
+    field("scenario", plan.scenario.name)
+    field("seed", plan.scenario.seed)
+  }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CHost
+import HarnessCore
+import StreamingLM
+import Synchronization
+
+/// What the threads of one launch share.
+public final class SoakLaunch: Sendable {
+  let journal: Journal
+  let telemetry: Telemetry
+  let ending: SoakEnding
+  let wake: WakePipe
+  let container: String
+  let defects: Defects
+
+  private let isOpen = Atomic<Bool>(false)
+  private let exitStatus = Atomic<Int>(-1)
+
+  /// Opens the journal.
+  ///
+  /// - Parameters:
+  ///   - platform: The phone.
+  ///   - container: The app's container; `Documents/` lies in it.
+  ///   - defects: A healthy app's by default.
+  /// - Throws: `SystemError` when the container cannot be written.
+  public init(
+    platform: any DevicePlatform, container: String, defects: Defects = Defects()
+  ) throws(SystemError) {
+    let wake = try WakePipe()
+    self.wake = wake
+    self.container = container
+    self.defects = defects
+    journal = try Journal(
+      folder: "\(container)/Documents/fleet", launch: LaunchIdentifier(), clock: LaunchClock(),
+      didAppend: { wake.wake() })
+    telemetry = Telemetry(
+      journal: journal, platform: platform, hearsWarnings: defects.hearsWarnings)
+    ending = SoakEnding(
+      signals: telemetry.signals, gauges: telemetry.gauges, clock: journal.clock)
+  }
+
+  /// Whether the first records are written: from here on warnings are heard and samples taken.
+  var isRecording: Bool { isOpen.load(ordering: .acquiring) }
+
+  /// Status that the process is to exit with; nil while it goes on.
+  var status: Int32? {
+    let status = exitStatus.load(ordering: .acquiring)
+    return status < 0 ? nil : Int32(status)
+  }
+
+  /// Takes in what the phone tells the app. Safe from any thread.
+  public func deliver(_ condition: Condition) {
+    do throws(SystemError) {
+      let hasMoved = telemetry.note(condition)
+      switch condition {
+      case .memoryWarning: if isRecording { try telemetry.warn(.kernel) }
+      case .foreground(let isForeground) where hasMoved: try move(toForeground: isForeground)
+      default: break
+      }
+    } catch { fail(error) }
+  }
+
+  private func move(toForeground isForeground: Bool) throws(SystemError) {
+    if isRecording {
+      try telemetry.moved(toForeground: isForeground)
+    } else {
+      telemetry.signals.isInBackground = !isForeground
+    }
+  }
+
+  /// Runs the soak on a thread of its own.
+  ///
+  /// - Throws: `SystemError` when no thread can be started.
+  func start(_ plan: SoakPlan) throws(SystemError) {
+    try Worker.start { self.play(plan) }
+  }
+
+  private func play(_ plan: SoakPlan) {
+    do {
+      let soak = try Soak(plan: plan, telemetry: telemetry, ending: ending, defects: defects)
+      isOpen.store(true, ordering: .releasing)
+      finish(try soak.run() == .fault ? 1 : 0)
+    } catch {
+      fail(error)
+    }
+  }
+
+  /// Ends the process with a status once the client has what it is owed.
+  func finish(_ status: Int32) {
+    _ = exitStatus.compareExchange(
+      expected: -1, desired: Int(status), ordering: .acquiringAndReleasing)
+    wake.wake()
+  }
+
+  /// Ends a launch that cannot go on. When the journal is what failed, the console is all that is left.
+  func fail(_ error: any Error) {
+    let text = Array("\(AppIdentity.name): \(error)\n".utf8)
+    _ = chost_write_all(2, text, Int64(text.count))
+    _ = try? journal.record("fault", .machine) { line in
+      line.field("code", "unrecoverable")
+      line.field("message", "\(error)")
+      line.field("phase", telemetry.gauges.phase)
+    }
+    finish(1)
+  }
+}

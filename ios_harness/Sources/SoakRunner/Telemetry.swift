@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HarnessCore
+import StreamingLM
+import Synchronization
+
+/// Who warned of memory pressure.
+enum WarningOrigin: String, Sendable { case kernel, host, synthetic }
+
+/// Records that any thread may write, and what they are made from.
+final class Telemetry: Sendable {
+  let journal: Journal
+  let platform: any DevicePlatform
+  let gauges = Gauges()
+  let signals = TurnSignals()
+
+  private let conditions = Mutex(PhoneConditions())
+  /// Number of the last warning. Held while one is recorded, so that numbers and records have one order.
+  private let warnings = Mutex(0)
+  private let sampledFootprint = Atomic<Int>(0)
+  private let hearsWarnings: Bool
+
+  /// Where the app hears of memory warnings.
+  static let warningChannel = "host"
+  /// A footprint that moved by more than this share of the limit is sampled at once.
+  private static let movedPercent = 2
+
+  init(journal: Journal, platform: any DevicePlatform, hearsWarnings: Bool) {
+    self.journal = journal
+    self.platform = platform
+    self.hearsWarnings = hearsWarnings
+  }
+
+  var clock: LaunchClock { journal.clock }
+
+  /// Warnings recorded so far.
+  var warningCount: Int { warnings.withLock { $0 } }
+
+  /// Reads the memory and remembers the peak.
+  func readMemory() -> MemoryReading {
+    let reading = platform.readMemory()
+    gauges.peakBytes.max(reading.footprint, ordering: .relaxed)
+    return reading
+  }
+
+  func breadcrumb(_ about: StaticString, _ detail: String) throws(SystemError) {
+    try journal.record("breadcrumb", .machine) { line in
+      line.field("about", "\(about)")
+      line.field("detail", detail)
+    }
+  }
+
+  /// Records a memory warning, then raises it: the pipeline reads it before its next prediction.
+  func warn(_ origin: WarningOrigin) throws(SystemError) {
+    try warnings.withLock { (count) throws(SystemError) in
+      let reading = readMemory()
+      let number = count + 1
+      let sequence = try journal.record("memory_warning") { line in
+        line.field("n", number)
+        line.field("origin", origin)
+        line.field("channel", Self.warningChannel)
+        line.memory(reading)
+      }
+      if sequence == nil { return }
+      count = number
+      if hearsWarnings { signals.warn(number) }
+    }
+  }
+
+  /// Takes in what the phone says of itself; memory warnings go to `warn`.
+  ///
+  /// - Returns: Whether the app entered or left the foreground.
+  func note(_ condition: Condition) -> Bool {
+    conditions.withLock { state in
+      switch condition {
+      case .memoryWarning: break
+      case .thermal(let thermal): state.thermal = thermal
+      case .battery(let percent, let isCharging):
+        state.batteryPercent = percent
+        state.isCharging = isCharging
+      case .lowPower(let isOn): state.isLowPower = isOn
+      case .foreground(let isForeground):
+        defer { state.isForeground = isForeground }
+        return state.isForeground != isForeground
+      }
+      return false
+    }
+  }
+
+  /// Records that the app entered or left the foreground, then lets the pipeline know.
+  func moved(toForeground isForeground: Bool) throws(SystemError) {
+    try journal.record("lifecycle") { line in
+      line.field("event", isForeground ? "foreground" : "background")
+      line.field("phase", gauges.phase)
+    }
+    signals.isInBackground = !isForeground
+  }
+
+  func heartbeat() throws(SystemError) {
+    try journal.record("heartbeat") { line in
+      line.field("wall_time_s", clock.wallTimeS)
+      line.field("suspended_s", clock.suspendedS)
+    }
+  }
+
+  /// Samples when the footprint has moved by over 2 % of the limit since the last sample.
+  func sampleIfMoved() throws(SystemError) {
+    guard let limitBytes = platform.limitBytes else { return }
+    let moved = abs(readMemory().footprint - sampledFootprint.load(ordering: .relaxed))
+    if moved * 100 > limitBytes * Self.movedPercent { try sample() }
+  }
+
+  func sample() throws(SystemError) {
+    let reading = readMemory()
+    let state = conditions.withLock { $0 }
+    sampledFootprint.store(reading.footprint, ordering: .relaxed)
+    try journal.record("sample") { line in
+      line.memory(reading)
+      line.field("peak", gauges.peakBytes.load(ordering: .relaxed))
+      line.field("available", reading.available)
+      line.field("compressed", 0)
+      line.field("neural_ledger", Int?.none)
+      line.field("kv", gauges.stateBytes.load(ordering: .relaxed))
+      line.field("ballast", gauges.ballastBytes.load(ordering: .relaxed))
+      line.field("weights", gauges.weightsBytes.load(ordering: .relaxed))
+      line.field("n", gauges.rows.load(ordering: .relaxed))
+      line.field("surfaces", 0)
+      line.field("tokens_total", gauges.tokensTotal.load(ordering: .relaxed))
+      line.conditions(state)
+    }
+  }
+}
+
+extension LineBuffer {
+  mutating func memory(_ reading: MemoryReading) {
+    field("footprint", reading.footprint)
+    field("host_bytes", reading.hostBytes)
+  }
+
+  fileprivate mutating func conditions(_ state: PhoneConditions) {
+    field("thermal", state.thermal)
+    field("battery_percent", state.batteryPercent)
+    field("charging", state.isCharging)
+    field("low_power", state.isLowPower)
+    field("foreground", state.isForeground)
+  }
+}
