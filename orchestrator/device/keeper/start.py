@@ -134,6 +134,8 @@ class KeeperStarter:
         except anyio.get_cancelled_exc_class():
             process.kill()
             raise
+        finally:
+            process.stdout.close()
 
 
 def arguments(options: KeeperOptions) -> list[str]:

@@ -37,7 +37,8 @@ async def test_virtual_phones_are_found_and_known_as_virtual(
 ) -> None:
     assert {one.udid for one in found.phones} == set(farm.udids)
     assert all(one.virtual and one.model.startswith("iPhone") for one in found.phones)
-    assert not (found.unreachable or found.absent or found.dead_sources)
+    assert not found.unreachable
+    assert not found.dead_sources
 
 
 async def test_a_mute_phone_does_not_block_the_others(source: UsbmuxSource) -> None:
