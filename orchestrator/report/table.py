@@ -46,6 +46,6 @@ def _aligned(rows: list[list[str]]) -> list[str]:
 
 
 def _check(check: CheckDocument) -> str:
-    value, limit = quantity(check.value, check.unit), quantity(check.limit, check.unit)
+    limit = "" if check.limit is None else f" against {quantity(check.limit, check.unit)}"
     reason = f": {one_line(check.reason)}" if check.reason else ""
-    return f"{one_line(check.id)} fails, {value} against {limit}{reason}"
+    return f"{one_line(check.id)} fails, {quantity(check.value, check.unit)}{limit}{reason}"

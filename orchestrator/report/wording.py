@@ -13,7 +13,8 @@ _HARMFUL: Final = re.compile(
     "[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
     "|[\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
-_MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()#+!|~-])")
+# Underscores inside a word are no emphasis, and causes and check ids stay easy to search for.
+_MARKDOWN: Final = re.compile(r"([\\`*\[\]|~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 _REPLACEMENT: Final = "\ufffd"
 
 

@@ -24,6 +24,11 @@ def test_a_failing_phone_tells_why() -> None:
     ]
 
 
+def test_a_check_without_a_limit_shows_none() -> None:
+    judged = verdict(check("trim.notice", "fail", value=2, unit="cuts"))
+    assert "    trim.notice fails, 2 cuts" in summary_lines(run(phone(judged)).summary, [judged])
+
+
 def test_hostile_texts_cannot_steer_the_terminal() -> None:
     judged = death(alias=HOSTILE, explanation=HOSTILE)
     hostile = run(phone(judged), phone(verdict(check(result="fail", reason=HOSTILE))))

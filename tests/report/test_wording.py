@@ -31,6 +31,7 @@ def test_a_markdown_text_is_one_line_without_cell_borders_or_tags(text: str) -> 
 
 def test_markup_in_markdown_reads_as_text() -> None:
     assert markdown("a|b `c` <d> & *e* @f") == r"a\|b \`c\` &lt;d&gt; &amp; \*e\* &#64;f"
+    assert markdown("_e_ [g](h) a_b-c") == r"\_e\_ \[g\](h) a_b-c"
 
 
 def test_texts_that_turn_their_direction_are_shown_to_have_done_so() -> None:
