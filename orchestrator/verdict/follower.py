@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _INPUT_ENDINGS: Final = frozenset({"cancelled", "fault"})  # they may end a turn at any step
 _MAX_DEVIATIONS: Final = 16  # of one record: a hostile one may hold thousands
 _PENDING_LOST: Final = frozenset({"memory_pressure", "fault"})
+_MADE_AT_ANY_TIME: Final = frozenset({"audit", "reload"})  # R9
 _BLAME: Final = {"trim": DeviationKind.TRIM_KEPT, "resume": DeviationKind.RESUME}
 
 
@@ -70,7 +71,9 @@ class Follower:
             case Evict():
                 self._on_evict(record)
             case State(action="released", purpose="end"):
-                self.window.start_conversation()
+                self._on_conversation_end(record)
+            case State(action="made") if record.purpose not in _MADE_AT_ANY_TIME:
+                self._on_state_made(record)
             case _:
                 pass
 
@@ -150,6 +153,17 @@ class Follower:
                 record,
                 f"the turn ended with {record.generated} tokens generated and {record.consumed}"
                 f" consumed; {turn.generated} were recorded",
+            )
+
+    def _on_conversation_end(self, record: State) -> None:
+        if self._turn is not None:
+            self._deviate(DeviationKind.TURN, record, "the state was released within a turn")
+        self.window.start_conversation()
+
+    def _on_state_made(self, record: State) -> None:
+        if self._turn is None:
+            self._deviate(
+                DeviationKind.TURN, record, "a state was made before a prediction needed it (R7)"
             )
 
     # Predictions: chunks and samples

@@ -53,7 +53,8 @@ class PhoneCase:
     reports: Sequence[ClassifiedReport] = ()
     run_finished: bool = True  # False where the orchestrator was killed
     interrupted_by: str | None = None
-    manifest_differences: Sequence[str] | None = None  # None where the run has no manifest
+    # Paths of this phone's evidence that differ; None where the run has no manifest.
+    manifest_differences: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def judge(case: PhoneCase, lines: Iterable[bytes]) -> Judgement:
 
     Args:
         case: The plan and the evidence.
-        lines: Raw lines of `telemetry.ndjson`, newlines included. Hostile: anything may stand there.
+        lines: Raw lines of `telemetry.ndjson`, newlines included; hostile.
 
     Raises:
         RunDirectoryError: If the plan holds no readable scenario.

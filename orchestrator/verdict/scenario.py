@@ -36,9 +36,10 @@ class BallastRamp(msgspec.Struct, frozen=True, kw_only=True):
     to_token: int
     hold_tokens: int = 0
 
-    def may_change_at(self, tokens_total: int) -> bool:
-        """Return whether the ballast may grow or go at this token index."""
-        return self.from_token <= tokens_total <= self.to_token + self.hold_tokens
+    def may_change_between(self, tokens_before: int, tokens_after: int) -> bool:
+        """Return whether the ballast may grow or go between two token indices."""
+        end = self.to_token + self.hold_tokens
+        return tokens_before <= end and tokens_after >= self.from_token
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):

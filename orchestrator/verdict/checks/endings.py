@@ -95,8 +95,8 @@ class SoakCompleted(Check):
         id="soak.completed",
         title="The soak ran to its end",
         meaning=(
-            "The app said `completed` after the planned inference time, measured by its predictions,"
-            " or after exactly the planned number of tokens, and no launch before it ended early."
+            "The app said `completed` after the planned time of inference, by its predictions, or"
+            " after exactly the planned number of tokens, and no launch before it ended early."
         ),
         causes=("the app was killed or exited", "it stops before its time", "the phone was lost"),
     )

@@ -161,6 +161,8 @@ class EvictOnWarning(Check):
 
     def _on_state(self, record: State) -> None:
         self._live = record.action == "made"
+        if self._live:
+            self._evicting = False
         if record.action == "released" and record.purpose not in _KEEPS_WARNINGS:
             self._evicting = False
             self._waiting.clear()

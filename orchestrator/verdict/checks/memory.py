@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.runlog.telemetry import AnyRecord, Evict, Hello, Sample, State, Trim
+from orchestrator.runlog.telemetry import AnyRecord, Evict, Hello, Sample, State, Tokens, Trim
 from orchestrator.verdict.check import Check, CheckInfo, Setting
 
 if TYPE_CHECKING:
@@ -34,8 +34,9 @@ class MemoryPeak(Check):
         super().__init__(setting)
         self._peak: int | None = None
         self._limit: float | None = None
-        self._tokens_total = 0
-        self._ballast = 0
+        self._tokens = 0
+        self._sampled_tokens = 0  # at the latest sample
+        self._ballast = 0  # at the latest sample
 
     def observe(self, record: AnyRecord) -> None:
         """Take the next record."""
@@ -45,23 +46,24 @@ class MemoryPeak(Check):
                 if record.available > 0:
                     whole = record.footprint + record.available
                     self._limit = whole * self.setting.scenario.limit_ratio
-                self._tokens_total = self._ballast = 0
+                self._tokens = self._sampled_tokens = self._ballast = 0
+            case Tokens():
+                self._tokens += len(record.ids)
             case Sample():
-                self._tokens_total, self._ballast = record.tokens_total, record.ballast
+                self._sampled_tokens, self._ballast = self._tokens, record.ballast
                 self._judge(record, record.footprint - record.ballast)
             case Trim() | Evict() | State():
-                if not self._ballast_may_have_changed():
+                if not self._ballast_may_differ():
                     self._judge(record, record.footprint - self._ballast)
             case _:
                 pass
 
-    def _ballast_may_have_changed(self) -> bool:
+    def _ballast_may_differ(self) -> bool:
         """Between samples the ballast is known only where the scenario does not move it."""
-        ramps = self.setting.scenario.ballast
-        if any(ramp.may_change_at(self._tokens_total) for ramp in ramps):
-            return True
-        # Tokens since the last sample may have entered a ramp that begins later.
-        return any(self._tokens_total < ramp.from_token for ramp in ramps)
+        return any(
+            ramp.may_change_between(self._sampled_tokens, self._tokens)
+            for ramp in self.setting.scenario.ballast
+        )
 
     def _judge(self, record: Record, footprint: int) -> None:
         if self._limit is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.runlog.telemetry import AnyRecord, Hello, Prefill, State, Tokens
+from orchestrator.runlog.telemetry import AnyRecord, Evict, Hello, Prefill, State, Tokens, Trim
 from orchestrator.verdict.check import Check, CheckInfo, Setting
 
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from orchestrator.verdict.check import Closing
 
 _AUDIT: Final = "audit"
+_ANNOUNCED: Final = frozenset({"trim", "evict", "background"})  # cuts are recorded before the act
 _MOST_LIVE: Final = 16  # a phone that never releases must not fill the host
 
 
@@ -24,7 +25,8 @@ class StateSerialised(Check):
         title="One state, one prediction at a time",
         meaning=(
             "The time spans of predictions on a state never overlap, none touches a state that was"
-            " released or never made, and at most one state lives at a time, audits apart."
+            " released or never made, a cut is recorded before it releases its state, and at most"
+            " one state lives at a time, audits apart."
         ),
         causes=(
             "a second task uses the same MLState",
@@ -39,6 +41,7 @@ class StateSerialised(Check):
         self._live: dict[int, str] = {}  # id to purpose
         self._last: tuple[int, int] = (-1, -1)  # span of the latest prediction
         self._repeatable = False  # a chunk's span stands again in its first sample
+        self._announced: int | None = None  # the state that a trim or an eviction will release
 
     def observe(self, record: AnyRecord) -> None:
         """Take the next record."""
@@ -55,8 +58,11 @@ class StateSerialised(Check):
                 self._on_made(record)
             case State(action="released"):
                 self._on_released(record)
+            case Trim() | Evict():
+                self._on_announcement(record)
             case Hello():
                 self._live.clear()
+                self._announced = None
                 self._last, self._repeatable = (-1, -1), False
             case _:
                 pass
@@ -89,10 +95,19 @@ class StateSerialised(Check):
             del self._live[next(iter(self._live))]
 
     def _on_released(self, record: State) -> None:
+        announced, self._announced = self._announced, None
+        if record.purpose in _ANNOUNCED and announced != record.id:
+            text = f"state {record.id} was released for a cut that no record announced"
+            self.faults.add(record, text)
         if self._live.pop(record.id, None) is None:
             self.faults.add(record, f"state {record.id} was released and was not live")
         if self._last[1] > record.t_ns:
             self.faults.add(record, f"state {record.id} was released during a prediction")
+
+    def _on_announcement(self, record: Trim | Evict) -> None:
+        self._announced = record.state
+        if record.state not in self._live:
+            self.faults.add(record, f"a cut names state {record.state}, which was not live")
 
     def finish(self, closing: Closing) -> CheckDocument:
         """Return the result; the value is the number of predictions."""

@@ -1,0 +1,669 @@
+"""A tiny honest app: it keeps the pipeline contract by plain lists and writes a launch's records.
+
+It shares no code with the verdict but the public mixing functions, so that the two can disagree.
+Its methods are small on purpose: a test breaks one rule by overriding one method.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from orchestrator.domain.mixing import mix, prompt_ids
+from orchestrator.runlog.documents import (
+    AppExit,
+    DeviceDocument,
+    EvidenceDocument,
+    Expectation,
+    LaunchWindow,
+    PlanDocument,
+    PlannedApp,
+    PlannedPhone,
+    Requirement,
+)
+from orchestrator.verdict.catalog import CATALOG
+from orchestrator.verdict.judge import Judgement, PhoneCase, judge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from orchestrator.runlog.documents import CheckDocument
+
+Row = dict[str, object]
+
+MIB = 1024**2
+LAUNCH = "0f8fad5b-d9cb-469f-a165-70867728950e"
+NONCE = "a17251028e4edc90"
+DIGEST = "ab" * 32
+PID = 4711
+BOOT_S = 1_700_000_000.0
+STATE_BYTES = 128 * MIB
+LOADED_BYTES = 900 * MIB
+LIMIT_BYTES = 2867 * MIB
+STEP_NS = 5_000_000
+VOCAB, FIRST_ID, END_ID, BOS_ID = 32000, 2, 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What the app is asked to do."""
+
+    budget: int = 64
+    chunk: int = 8
+    pin: int = 1
+    min_ids: int = 10
+    max_ids: int = 20
+    turn_limit: int = 24
+    turns_per_conversation: int = 3
+    end_every: int = 40
+    stop_after: int = 400
+    long_prompt: str = "refuse"
+    warn_in_predictions: frozenset[int] = frozenset({3, 60, 61, 170, 171})  # ordinals of the launch
+    warn_after_turns: frozenset[int] = frozenset({5})  # ordinals of the launch
+    origin: str = "kernel"
+    seed: int = 7
+
+
+class App:
+    """One launch from `hello` to `bye`."""
+
+    def __init__(self, spec: Spec | None = None) -> None:
+        self.spec = spec or Spec()
+        self.half = self.spec.budget // 2
+        self.records: list[Row] = []
+        self.t_ns = 1_000_000
+        self.footprint = 100 * MIB
+        self.state: int | None = None
+        self.states = 0
+        self.context: list[int] = []
+        self.accepted: list[int] = []
+        self.pending: list[int] = []
+        self.conversation, self.turn, self.turn_start = 0, 0, 0
+        self.in_hand: list[tuple[int, int, tuple[int, int]]] = []
+        self.predictions = self.tokens_total = self.warnings = self.dry = 0
+        self.span = (0, 0)
+        self.waiting: list[int] = []
+        self.counts = {"turns": 0, "trim": 0, "evict": 0}
+        self.last_heartbeat_ns = self.last_sample_ns = 0
+        self.phase = "idle"
+        self.kernel_rows: list[int] = []  # what the KV memory really holds
+
+    # Records
+
+    def write(self, kind: str, **fields: object) -> Row:
+        self.t_ns += 1000
+        row: Row = {
+            "launch": LAUNCH,
+            "seq": len(self.records) + 1,
+            "t_ns": self.t_ns,
+            "kind": kind,
+            **fields,
+        }
+        self.records.append(row)
+        return row
+
+    def place(self) -> dict[str, int]:
+        return {"conversation": self.conversation, "turn": self.turn}
+
+    def memory(self) -> dict[str, int]:
+        return {"footprint": self.footprint, "host_bytes": self.footprint // 32}
+
+    def flush(self) -> None:
+        if not self.in_hand:
+            return
+        self.write(
+            "tokens",
+            **self.place(),
+            ids=[token for token, _, _ in self.in_hand],
+            n=[n for _, n, _ in self.in_hand],
+            state=self.states,
+            start_ns=[span[0] for _, _, span in self.in_hand],
+            end_ns=[span[1] for _, _, span in self.in_hand],
+            text_bytes=0,
+        )
+        self.in_hand = []
+
+    # Life of the launch
+
+    def run(self) -> list[Row]:
+        self.begin()
+        while self.tokens_total < self.spec.stop_after:
+            self.play_turn()
+        self.end()
+        return self.records
+
+    def begin(self) -> None:
+        self.write("hello", **hello_fields(self.spec), **self.memory())
+        self.write("breadcrumb", about="load", detail="model")
+        self.footprint = LOADED_BYTES
+        self.write("load", **LOAD_FIELDS, **self.memory())
+        self.write("handler", channel="host", registered=True)
+
+    def end(self) -> None:
+        self.flush()
+        if self.state is not None:
+            self.drop("end")
+        self.write(
+            "bye",
+            reason="completed",
+            tokens_total=self.tokens_total,
+            turns=self.counts["turns"],
+            trims=self.counts["trim"],
+            evictions=self.counts["evict"],
+            warnings=self.warnings,
+            inference_s=1.0,
+        )
+
+    def play_turn(self) -> None:
+        self.next_turn()
+        prompt = self.prompt()
+        used, carried = self.opening(prompt)
+        self.write(
+            "turn_start",
+            **self.place(),
+            prompt_ids=prompt,
+            used_ids=used,
+            carried=carried,
+            limit=self.spec.turn_limit,
+            sampling="greedy",
+        )
+        self.dry, self.generated, self.phase = 0, 0, "prefill"
+        if not used:
+            self.finish_turn("refused")
+            return
+        self.lead, self.turn_start = self.accepted[: self.spec.pin], len(self.accepted)
+        self.accepted = self.accepted + used
+        self.pending = []
+        self.finish_turn(self.generate() if self.ingest(used) else "memory_pressure")
+
+    def next_turn(self) -> None:
+        if self.conversation and self.turn < self.spec.turns_per_conversation:
+            self.turn += 1
+            return
+        if self.state is not None:
+            self.drop("end")
+        self.conversation, self.turn = self.conversation + 1, 1
+        self.context, self.accepted, self.pending = [], [], []
+
+    def prompt(self) -> list[int]:
+        return prompt_ids(
+            self.spec.seed,
+            self.conversation,
+            self.turn,
+            length_range=(self.spec.min_ids, self.spec.max_ids),
+            id_range=(FIRST_ID, VOCAB),
+            bos_id=BOS_ID,
+        )
+
+    def opening(self, prompt: list[int]) -> tuple[list[int], int]:
+        carried = [] if self.accepted and not self.context else self.pending
+        wanted = carried + prompt
+        room = self.spec.budget - (self.spec.pin if self.accepted else 0)
+        if len(wanted) <= room:
+            return wanted, len(carried)
+        return self.too_long(wanted, room)
+
+    def too_long(self, wanted: list[int], room: int) -> tuple[list[int], int]:
+        return [], 0
+
+    def finish_turn(self, reason: str) -> None:
+        self.flush()
+        self.counts["turns"] += 1
+        self.write(
+            "turn_end",
+            **self.place(),
+            reason=reason,
+            generated=self.generated,
+            consumed=self.generated,
+            text_hash="0" * 16,
+        )
+        self.phase = "idle"
+        if self.counts["turns"] in self.spec.warn_after_turns:
+            self.warn()
+            if self.context:
+                self.evict()
+            self.waiting = []
+
+    # The contract
+
+    def ingest(self, used: list[int]) -> bool:
+        if self.context and self.must_trim(len(used)):
+            self.trim(len(used))
+        while True:
+            whole = self.lead + used if self.turn_start and not self.context else used
+            if self.feed(whole, "turn"):
+                return True
+            if not self.answer():
+                return False
+
+    def generate(self) -> str:
+        while True:
+            token = self.sample()
+            self.dry = 0
+            self.answer()
+            reason = self.ends(token)
+            if reason:
+                self.pending = [token]
+                return reason
+            self.phase = "decode"
+            if not self.prepare():
+                return "memory_pressure"
+            self.predict([token], "decode")
+            self.accepted.append(token)
+
+    def ends(self, token: int) -> str | None:
+        if token == END_ID:
+            return "end_token"
+        if self.generated == self.spec.turn_limit:
+            return "turn_limit"
+        return "cancelled" if self.tokens_total >= self.spec.stop_after else None
+
+    def prepare(self) -> bool:
+        if self.context and self.must_trim(1):
+            self.trim(1)
+        while not self.context:
+            self.feed(self.resume_ids(), "resume")
+            if not self.waiting:
+                return True
+            if not self.answer():
+                return False
+        return True
+
+    def must_trim(self, k: int) -> bool:
+        return len(self.context) + k > self.spec.budget
+
+    def keep_count(self, k: int) -> int:
+        return min(len(self.context), self.half, self.spec.budget - k)
+
+    def kept(self, keep: int) -> list[int]:
+        pin = min(self.spec.pin, keep)
+        if keep == len(self.context):
+            return self.context
+        return self.context[:pin] + self.context[len(self.context) - (keep - pin) :]
+
+    def resume_ids(self) -> list[int]:
+        head = self.accepted[: self.spec.pin]
+        body = self.accepted[max(self.turn_start, self.spec.pin) :]
+        return head + body[max(0, len(body) - (self.half - len(head))) :]
+
+    def trim(self, k: int) -> None:
+        self.flush()
+        self.write("breadcrumb", about="trim", detail="budget")
+        kept = self.kept(self.keep_count(k))
+        cut = self.write_trim(kept, k)
+        self.drop("trim")
+        self.context = []
+        self.feed(kept, "trim")
+        self.notice(cut)
+        self.answer()
+
+    def write_trim(self, kept: list[int], k: int) -> Row:
+        self.counts["trim"] += 1
+        return self.write(
+            "trim",
+            **self.place(),
+            before=len(self.context),
+            kept=len(kept),
+            pinned=min(self.spec.pin, len(kept)),
+            k=k,
+            reason="budget",
+            phase=self.phase,
+            state=self.states,
+            **self.memory(),
+        )
+
+    def answer(self) -> bool:
+        if self.waiting:
+            self.evict()
+            self.dry += 1
+        return self.dry < 2
+
+    def evict(self) -> None:
+        self.flush()
+        self.write("breadcrumb", about="evict", detail="warning")
+        self.counts["evict"] += 1
+        cut = self.write(
+            "evict",
+            **self.place(),
+            before=len(self.context),
+            kept=0,
+            pinned=0,
+            k=0,
+            reason="memory_warning",
+            warnings=self.waiting,
+            phase=self.phase,
+            state=self.states,
+            **self.memory(),
+        )
+        self.waiting = []
+        self.drop("evict")
+        self.context = []
+        self.notice(cut)
+
+    def notice(self, cut: Row) -> None:
+        text = "Memory limit reached \u2013 context was trimmed."
+        self.write("notice", for_seq=cut["seq"], shown=True, text=text)
+
+    def warn(self) -> None:
+        self.warnings += 1
+        self.waiting = [*self.waiting, self.warnings]
+        origin = self.spec.origin
+        self.write(
+            "memory_warning", n=self.warnings, origin=origin, channel="host", **self.memory()
+        )
+
+    # The engine
+
+    def feed(self, ids: Sequence[int], purpose: str) -> bool:
+        for start in range(0, len(ids), self.spec.chunk):
+            chunk = list(ids[start : start + self.spec.chunk])
+            before = len(self.context)
+            self.predict(chunk, purpose)
+            self.write_prefill(purpose, before, chunk)
+            if self.waiting:
+                return start + self.spec.chunk >= len(ids)
+        return True
+
+    def write_prefill(self, purpose: str, before: int, chunk: list[int]) -> None:
+        self.write(
+            "prefill",
+            **self.place(),
+            purpose=purpose,
+            start=before,
+            ids=chunk,
+            pad=0,
+            state=self.states,
+            start_ns=self.span[0],
+            end_ns=self.span[1],
+        )
+
+    def predict(self, ids: list[int], purpose: str) -> None:
+        if self.state is None:
+            self.make(purpose)
+        self.predictions += 1
+        start_ns = self.t_ns
+        self.t_ns += STEP_NS
+        if self.predictions in self.spec.warn_in_predictions:
+            self.t_ns -= STEP_NS // 2
+            self.warn()
+            self.t_ns += STEP_NS // 2
+        self.span = (start_ns, self.t_ns)
+        self.context = self.context + ids
+        self.write_rows(ids, purpose)
+        self.tick()
+
+    def write_rows(self, ids: list[int], purpose: str) -> None:
+        self.kernel_rows = self.kernel_rows + ids
+
+    def make(self, purpose: str) -> None:
+        self.flush()
+        self.states += 1
+        self.state = self.states
+        self.kernel_rows = []
+        self.footprint += STATE_BYTES
+        self.write_state("made", {"turn": "conversation", "decode": "resume"}.get(purpose, purpose))
+
+    def drop(self, purpose: str) -> None:
+        self.flush()
+        self.footprint -= STATE_BYTES
+        self.write_state("released", purpose)
+        self.state = None
+
+    def write_state(self, action: str, purpose: str) -> None:
+        self.write(
+            "state",
+            action=action,
+            id=self.states,
+            purpose=purpose,
+            bytes=STATE_BYTES,
+            **self.memory(),
+        )
+
+    def sample(self) -> int:
+        rows, count, nonce = self.kernel_rows, len(self.kernel_rows), int(NONCE, 16)
+        mask = (1 << 64) - 1
+        digest = nonce
+        for probe in range(8):
+            row = mix((nonce ^ (count << 8) ^ probe) & mask) % count
+            digest = mix((digest ^ rows[row] ^ (row << 32)) & mask)
+        ends = self.spec.end_every and digest % self.spec.end_every == 0
+        token = END_ID if ends else FIRST_ID + digest % (VOCAB - FIRST_ID)
+        self.in_hand.append((token, len(self.context), self.span))
+        self.generated += 1
+        self.tokens_total += 1
+        if len(self.in_hand) == 8:
+            self.flush()
+        return token
+
+    def tick(self) -> None:
+        if self.t_ns - self.last_heartbeat_ns >= 5_000_000_000:
+            self.last_heartbeat_ns = self.t_ns
+            self.write("heartbeat", wall_time_s=BOOT_S + self.t_ns / 1e9, suspended_s=0.0)
+        if self.t_ns - self.last_sample_ns >= 100_000_000:
+            self.last_sample_ns = self.t_ns
+            self.write("sample", **self.sample_fields())
+
+    def sample_fields(self) -> Row:
+        return {
+            **self.memory(),
+            "peak": self.footprint,
+            "available": LIMIT_BYTES - self.footprint,
+            "compressed": 0,
+            "kv": STATE_BYTES,
+            "ballast": 0,
+            "weights": 700 * MIB,
+            "n": len(self.context),
+            "surfaces": 0,
+            "thermal": "nominal",
+            "low_power": False,
+            "foreground": True,
+            "tokens_total": self.tokens_total,
+        }
+
+
+LOAD_FIELDS: Row = {
+    "digest": DIGEST,
+    "bits_per_weight": 8.0,
+    "compute_units": "none",
+    "plan": [],
+    "cold": True,
+    "ms": 12.0,
+    "phase": "loaded",
+    "weights_bytes": 700 * MIB,
+}
+
+
+def hello_fields(spec: Spec) -> Row:
+    return {
+        "app": "fleet-harness",
+        "app_version": "0.1.0",
+        "stand_in": True,
+        "build": "test",
+        "pid": PID,
+        "device": "iPhone16,1",
+        "os": "18.4",
+        "os_build": "22E240",
+        "wall_time_s": BOOT_S,
+        "page_size": 4096,
+        "physical_memory_bytes": 8_021_032_960,
+        "available": LIMIT_BYTES - 100 * MIB,
+        "entitled": False,
+        "memory_scale": 32,
+        "engine": "witness",
+        "budget": spec.budget,
+        "budget_inputs": {
+            "class": "8gb",
+            "policy_tokens": spec.budget,
+            "model_capacity": 4096,
+            "scenario_tokens": None,
+            "kv_ceiling_tokens": None,
+        },
+        "quantization": "int8",
+        "policies": {"pin": "bos", "long_prompt": spec.long_prompt, "headroom_percent": 20},
+        "pin_ids": [BOS_ID][: spec.pin],
+        "end_ids": [END_ID],
+        "bos_id": BOS_ID,
+        "vocab": VOCAB,
+        "first_id": FIRST_ID,
+        "end_every": spec.end_every,
+        "chunk": spec.chunk,
+        "chunk_widths": [spec.chunk],
+        "nonce": NONCE,
+        "run_id": "run",
+        "scenario": "test",
+        "seed": spec.seed,
+    }
+
+
+# The host's side
+
+
+def encode(records: Iterable[Row], *, chain_every: int = 32) -> list[bytes]:
+    """Return the lines of records in their present order, with fresh `seq` and chain.
+
+    A notice keeps naming the cut it named before.
+    """
+    rows = list(records)
+    new_seq = {row["seq"]: number for number, row in reversed(list(enumerate(rows, 1)))}
+    digest, lines = hashlib.sha256(), []
+    for number, row in enumerate(rows, 1):
+        fresh = {**row, "seq": number}
+        if "for_seq" in row:
+            fresh["for_seq"] = new_seq.get(row["for_seq"], 10_000_000)
+        chained = number % chain_every == 0 or row["kind"] == "bye"
+        if chained:
+            fresh["chain"] = digest.hexdigest()[:16]
+        line = json.dumps(fresh, separators=(",", ":")).encode() + b"\n"
+        lines.append(line)
+        digest = hashlib.sha256() if chained else digest
+        if not chained:
+            digest.update(line)
+    return lines
+
+
+def wire_scenario(spec: Spec) -> dict[str, object]:
+    return {
+        "name": "test",
+        "seed": spec.seed,
+        "duration_s": 45.0,
+        "speed": {"decode_tokens_per_s": 200.0, "prefill_tokens_per_s": 8000.0},
+        "policy": {
+            "budget_tokens": {"6gb": 32, "8gb": spec.budget, "12gb": spec.budget},
+            "pin": "bos" if spec.pin else "none",
+            "long_prompt": spec.long_prompt,
+            "headroom_percent": 20,
+        },
+        "prompts": {
+            "min_ids": spec.min_ids,
+            "max_ids": spec.max_ids,
+            "turn_limit": spec.turn_limit,
+            "turns_per_conversation": spec.turns_per_conversation,
+        },
+        "end_every": spec.end_every,
+        "sample_period_ms": 100,
+        "ballast": [],
+        "warnings": [],
+        "stop_after_tokens": spec.stop_after,
+    }
+
+
+def planned_phone(spec: Spec) -> PlannedPhone:
+    return PlannedPhone(
+        udid="00008130-000A1B2C3D4E001C",
+        alias="desk-15pro",
+        name="Desk",
+        model="iPhone 15 Pro",
+        product_type="iPhone16,1",
+        os="18.4",
+        build="22E240",
+        source="local",
+        virtual=True,
+        directory="desk-15pro-3D4E001C",
+        nonce=NONCE,
+        expected=Expectation(
+            memory_class="8gb",
+            budget_tokens=spec.budget,
+            quantization="int8",
+            digest=DIGEST,
+            bits_per_weight=8.0,
+            capacity_tokens=4096,
+            pin_tokens=spec.pin,
+        ),
+    )
+
+
+def plan_of(spec: Spec, **fields: object) -> PlanDocument:
+    given: dict[str, object] = {
+        "run_id": "run",
+        "seed": spec.seed,
+        "scenario": wire_scenario(spec),
+        "requires": Requirement(checks=list(CATALOG), min_trims=1, min_evictions=1),
+        "thresholds": {},
+        "headroom_percent": 20.0,
+        "app": PlannedApp(
+            kind="stand-in", bundle_id="dev.fleet.harness", name="harness", package_sha256="cd" * 32
+        ),
+        "phones": [planned_phone(spec)],
+    }
+    return PlanDocument(**{**given, **fields})  # type: ignore[arg-type]
+
+
+def device_of(**fields: object) -> DeviceDocument:
+    given: dict[str, object] = {
+        "udid": "00008130-000A1B2C3D4E001C",
+        "alias": "desk-15pro",
+        "name": "Desk",
+        "model": "iPhone 15 Pro",
+        "product_type": "iPhone16,1",
+        "os": "18.4",
+        "build": "22E240",
+        "virtual": True,
+        "source": "local",
+        "physical_memory_bytes": 8_021_032_960,
+        "memory_class": "8gb",
+    }
+    return DeviceDocument(**{**given, **fields})  # type: ignore[arg-type]
+
+
+def evidence_of(**fields: object) -> EvidenceDocument:
+    given: dict[str, object] = {
+        "attempt": 1,
+        "launches": [
+            LaunchWindow(number=1, pid=PID, launch=LAUNCH, started_s=BOOT_S, ended_s=BOOT_S + 60)
+        ],
+        "exits": [AppExit(pid=PID, at_s=BOOT_S + 5, exit_code=0)],
+        "reports": [],
+        "alive_at_end": None,
+        "journal_pulled": True,
+    }
+    return EvidenceDocument(**{**given, **fields})  # type: ignore[arg-type]
+
+
+def case_of(spec: Spec | None = None, **fields: object) -> PhoneCase:
+    """Return the case of a healthy run; `fields` replace its parts."""
+    spec = spec or Spec()
+    plan = fields.pop("plan", None) or plan_of(spec)
+    given: dict[str, object] = {
+        "plan": plan,
+        "phone": planned_phone(spec),
+        "device": device_of(),
+        "evidence": evidence_of(),
+    }
+    return PhoneCase(**{**given, **fields})  # type: ignore[arg-type]
+
+
+def judged(app: App, **fields: object) -> Judgement:
+    """Run an app and judge what it wrote."""
+    return judge(case_of(app.spec, **fields), encode(app.run()))
+
+
+def check_of(judgement: Judgement, check_id: str) -> CheckDocument:
+    """Return one check of a verdict."""
+    return next(check for check in judgement.verdict.checks if check.id == check_id)
+
+
+def failures(judgement: Judgement) -> set[str]:
+    """Return the ids of the failed checks."""
+    return {check.id for check in judgement.verdict.checks if check.result == "fail"}
