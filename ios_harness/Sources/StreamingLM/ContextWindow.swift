@@ -118,6 +118,13 @@ public struct ContextWindow: Sendable {
   /// Whether the state set holds rows that an eviction would release.
   public var holdsRows: Bool { isStateMade && rows > 0 }
 
+  /// Whether there is no state set and none is on its way to be remade: a warning finds nothing then (contract R7).
+  public var isStateless: Bool {
+    if isStateMade || !backlog.isEmpty { return false }
+    guard case .feeding(let feed) = stage else { return true }
+    return feed.purpose != .trim && feed.purpose != .reload
+  }
+
   /// What the pipeline is doing: `prefill` through the eviction that may follow the turn's first sample.
   public var phase: PipelinePhase {
     switch stage {

@@ -86,8 +86,8 @@ public final class TurnMachine {
     } else if signals.isWarned {
       if window.holdsRows {
         window.requestEviction(.memoryWarning)
-      } else {
-        signals.answerWarnings()  // R7: with no state or no rows there is nothing to do
+      } else if window.isStateless {
+        signals.answerWarnings()  // R7: there is nothing to evict
       }
     }
   }

@@ -49,6 +49,29 @@ import Testing
     #expect(!signals.isWarned)
   }
 
+  @Test func aWarningWithinATrimIsAnsweredAfterItsFirstChunk() throws {
+    let signals = TurnSignals()
+    let machine = try makeMachine(signals: signals)
+    var answered: [[Int]] = []
+    try machine.run(prompt: [1, 7, 9], limit: 40) { event in
+      if case .trimming = event, answered.isEmpty { signals.warn(1) }
+      if case .evicting(let eviction, _, let warnings) = event {
+        #expect(eviction.before == 8)
+        answered.append(warnings)
+      }
+    }
+    #expect(answered == [[1]])
+  }
+
+  @Test func aWarningThatFindsNoStateIsForgotten() throws {
+    let signals = TurnSignals()
+    signals.warn(1)
+    try makeMachine(signals: signals).run(prompt: [1, 7, 9], limit: 5) { event in
+      if case .evicting = event { Issue.record("nothing was there to evict") }
+    }
+    #expect(!signals.isWarned)
+  }
+
   @Test func anEngineAtItsCapacityEndsTheTurnWithAFaultAndTheNextTurnWorks() throws {
     let plan = try ContextPlan(
       budget: 32, pin: 1, endIDs: [0], chunk: 8,
