@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from typing import TYPE_CHECKING, Final
 
@@ -77,4 +78,6 @@ class Listener:
         await self._connections.close()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await self._connections.run(self._service, SocketStream(reader, writer))
+        # The task ends here either way; asyncio 3.11 would report a cancelled one as an error.
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._connections.run(self._service, SocketStream(reader, writer))

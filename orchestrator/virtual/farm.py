@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import tempfile
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -78,7 +79,8 @@ class Farm:
             VirtualPhone(plan, pki, self._on_power) for plan in _plans(options, folder, sockets)
         ]
         self.reboot_s = REBOOT_S
-        self._group: asyncio.TaskGroup | None = None
+        self._listener = Listener(self.mux.serve)
+        self._power_cycles: set[asyncio.Task[None]] = set()
         self._ports = (0, 0)
 
     def describe(self) -> FarmDescription:
@@ -113,27 +115,33 @@ class Farm:
         await phone.machine.power_off()
 
     def _on_power(self, phone: VirtualPhone, request: PowerRequest) -> None:
-        if self._group is not None:
-            away = self.reboot if request is PowerRequest.RESTART else self.switch_off
-            self._group.create_task(away(phone))
+        away = self.reboot if request is PowerRequest.RESTART else self.switch_off
+        task = asyncio.get_running_loop().create_task(away(phone))
+        self._power_cycles.add(task)  # `close` waits for it
+        task.add_done_callback(self._power_cycles.discard)
 
-    @asynccontextmanager
-    async def _running(self, options: ServeOptions) -> AsyncIterator[None]:
-        listener = Listener(self.mux.serve)
-        async with asyncio.TaskGroup() as group, AsyncExitStack() as stack:
-            self._group = group
-            for phone in self.phones:
-                stack.push_async_callback(phone.close)
-            stack.push_async_callback(listener.close)
-            stack.push_async_callback(self.tunneld.close)
-            self._ports = (
-                await listener.open(options.port),
-                await self.tunneld.open(options.tunneld_port),
-            )
-            for phone in self.phones:
-                await self.plug_in(phone)
-            yield
-            self._group = None  # a reboot that is asked for now comes too late
+    async def open(self, options: ServeOptions) -> None:
+        """Listen, and plug every phone in.
+
+        Raises:
+            OSError: If a port is taken.
+        """
+        self._ports = (
+            await self._listener.open(options.port),
+            await self.tunneld.open(options.tunneld_port),
+        )
+        for phone in self.phones:
+            await self.plug_in(phone)
+
+    async def close(self) -> None:
+        """Switch every phone off and stop listening."""
+        for task in self._power_cycles:
+            task.cancel()
+        await asyncio.gather(*self._power_cycles, return_exceptions=True)
+        await self.tunneld.close()
+        await self._listener.close()
+        for phone in self.phones:
+            await phone.close()
 
 
 @asynccontextmanager
@@ -144,12 +152,15 @@ async def running_farm(options: ServeOptions) -> AsyncIterator[Farm]:
         ValueError: If a model or a version of iOS is unknown.
         OSError: If a port is taken.
     """
-    with tempfile.TemporaryDirectory(prefix="vp-", dir=_SOCKETS_ROOT) as sockets:
+    with tempfile.TemporaryDirectory(prefix=f"vp-{os.getpid()}-", dir=_SOCKETS_ROOT) as sockets:
         folder, is_ours = _state_folder(options)
         try:
             farm = Farm(options, folder, Path(sockets))
-            async with farm._running(options):
+            try:
+                await farm.open(options)
                 yield farm
+            finally:
+                await farm.close()
         finally:
             if is_ours:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -165,8 +176,8 @@ def _state_folder(options: ServeOptions) -> tuple[Path, bool]:
 
 def _plans(options: ServeOptions, folder: Path, sockets: Path) -> list[PhonePlan]:
     plans = []
-    for index, (name, os) in enumerate(options.phones):
-        identity = identity_of(model_of(name), os, index, options.seed)
+    for index, (name, version) in enumerate(options.phones):
+        identity = identity_of(model_of(name), version, index, options.seed)
         plan = PhonePlan(
             index=index,
             identity=identity,

@@ -1,0 +1,42 @@
+"""A farm in a child process, as a run starts it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+REPOSITORY = Path(__file__).parents[2]
+END_LIMIT_S = 10
+
+
+@contextmanager
+def child_farm(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+    """Start a farm, read its ready line, and make sure that it has ended."""
+    command = [sys.executable, "-m", "orchestrator.virtual", "--json", *arguments]
+    with subprocess.Popen(
+        command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            line = process.stdout.readline()
+            yield process, json.loads(line) if line else {}
+        finally:
+            process.terminate()
+            try:
+                process.wait(END_LIMIT_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+
+
+def client_environment(farm: dict[str, Any]) -> dict[str, str]:
+    """Return the environment in which tools find the phones of a farm."""
+    return {**os.environ, "USBMUXD_SOCKET_ADDRESS": farm["usbmux"]}

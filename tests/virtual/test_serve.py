@@ -1,0 +1,159 @@
+"""A farm as a process: its ready line, its ends, and what it leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+from orchestrator.virtual.__main__ import main
+from orchestrator.virtual.serve import FarmDescription, ServeOptions, serve
+from tests.virtual.child import END_LIMIT_S, REPOSITORY, child_farm
+
+if TYPE_CHECKING:
+    from orchestrator.virtual.farm import Farm
+
+LIMIT_S = 3.0  # what a run allows for the ready line, and for the end
+
+
+def sockets(pid: int) -> list[Path]:
+    return list(Path("/tmp").glob(f"vp-{pid}-*"))
+
+
+def test_the_ready_line_is_one_line_of_json_within_three_seconds(keys: Path) -> None:
+    started_s = time.monotonic()
+    with child_farm("--phones", "3", "--models", "iPhone 14,iPhone 16") as (_, farm):
+        elapsed_s = time.monotonic() - started_s
+        models = [phone["model"] for phone in farm["phones"]]
+        addresses = [farm["usbmux"], farm["tunneld"]]
+    assert elapsed_s < LIMIT_S
+    assert models == ["iPhone 14", "iPhone 16", "iPhone 14"]
+    assert farm["phones"][1].keys() == {"udid", "name", "model", "product_type", "os"}
+    assert all(address.startswith("127.0.0.1:") for address in addresses)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_and_nothing_is_left(number: signal.Signals) -> None:
+    with child_farm("--phones", "2") as (process, farm):
+        assert len(sockets(process.pid)) == 1
+        process.send_signal(number)
+        assert process.wait(LIMIT_S) == 0
+        with pytest.raises(OSError, match="refused"):
+            connect(farm["usbmux"])
+    assert sockets(process.pid) == []
+
+
+def test_the_end_of_stdin_ends_it_when_it_is_watched() -> None:
+    with child_farm("--watch-stdin", "--phones", "1") as (process, _):
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(LIMIT_S) == 0
+
+
+def test_plain_serving_does_not_care_about_stdin() -> None:
+    with child_farm("--phones", "1") as (process, farm):
+        assert process.stdin is not None
+        process.stdin.close()
+        connect(farm["usbmux"]).close()
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.2)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="macOS polls its parent; stdin is tested above")
+def test_it_dies_with_a_parent_that_was_killed(tmp_path: Path) -> None:
+    script = (
+        "import os, subprocess, sys, time\n"
+        "command = [sys.executable, '-m', 'orchestrator.virtual', '--json', '--phones', '1',"
+        " '--parent', str(os.getpid())]\n"
+        "child = subprocess.Popen(command, stdin=subprocess.DEVNULL)\n"
+        "print(child.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        lines = sorted((parent.stdout.readline() for _ in range(2)), key=len)
+        farm_pid, farm = int(lines[0]), json.loads(lines[1])
+        parent.kill()
+    assert farm["phones"]
+    wait_for_the_end(farm_pid)
+
+
+def wait_for_the_end(pid: int) -> None:
+    deadline_s = time.monotonic() + END_LIMIT_S
+    while time.monotonic() < deadline_s:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return
+        if "State:\tZ" in Path(f"/proc/{pid}/status").read_text():
+            return  # dead; whoever inherited it has not looked yet
+        time.sleep(0.01)
+    raise AssertionError(f"process {pid} lives on")
+
+
+def test_a_parent_that_is_not_ours_ends_it_at_once() -> None:
+    with child_farm("--phones", "1", "--parent", "1") as (process, _):
+        assert process.wait(LIMIT_S) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--models", "iPhone 3G"], "iPhone 14 Pro Max"),
+        (["--phones", "0"], "at least one phone"),
+    ],
+)
+def test_wrong_arguments_are_explained(
+    arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    assert text in capsys.readouterr().err
+
+
+def test_a_taken_port_is_an_error_and_nothing_is_left() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        command = [sys.executable, "-m", "orchestrator.virtual", "--port", port]
+        with subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True) as child:
+            _, text = child.communicate(timeout=10)
+    assert child.returncode == 2
+    assert "in use" in text
+    assert len(text.splitlines()) == 1
+    assert sockets(child.pid) == []
+
+
+async def test_the_state_of_a_farm_survives_in_its_folder(state: Path) -> None:
+    options = ServeOptions(phones=[("iPhone 15", "18.5")], folder=state)
+    described: list[FarmDescription] = []
+    for _ in range(2):
+        stop = anyio.Event()
+
+        def ready(description: FarmDescription, stop: anyio.Event = stop) -> None:
+            described.append(description)
+            stop.set()
+
+        await serve(options, ready, stop)
+    assert described[0].phones == described[1].phones
+    assert (state / "phones" / described[0].phones[0].udid / "Media").is_dir()
+    assert (state / "lockdown" / f"{described[0].phones[0].udid}.plist").exists()
+
+
+async def test_a_farm_keeps_its_keys_from_others(farm: Farm, state: Path) -> None:
+    for path in (state / "pki" / "keys.json", *(state / "lockdown").iterdir()):
+        assert path.stat().st_mode & 0o077 == 0
+
+
+def connect(address: str) -> socket.socket:
+    host, _, port = address.partition(":")
+    return socket.create_connection((host, int(port)), timeout=5)
