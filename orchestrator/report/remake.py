@@ -63,7 +63,7 @@ def summarise(run: RunDocument, verdicts: list[VerdictDocument]) -> SummaryDocum
         run_id=run.run_id,
         outcome=outcome,
         exit_code=exit_code,
-        virtual=run.virtual,
+        virtual=run.virtual or any(verdict.virtual for verdict in verdicts),
         phones=[
             SummaryPhone(
                 udid=verdict.udid,

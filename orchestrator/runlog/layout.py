@@ -17,6 +17,10 @@ def safe_name(text: str) -> str:
     return _UNSAFE.sub("_", text).strip("._")[:64] or "unnamed"
 
 
+def _is_number(name: str) -> bool:
+    return name.isascii() and name.isdigit()
+
+
 def device_directory_name(alias: str, udid: str) -> str:
     """Return `<alias>-<last 8 of UDID>`."""
     return f"{safe_name(alias)}-{safe_name(udid)[-8:]}"
@@ -85,7 +89,7 @@ class DevicePaths:
     def attempts(self) -> list[AttemptPaths]:
         """Return the attempts there are, in order."""
         folder = self.root / "attempts"
-        numbers = sorted(int(p.name) for p in folder.glob("*") if p.name.isdigit())
+        numbers = sorted(int(p.name) for p in folder.glob("*") if _is_number(p.name))
         return [self.attempt(number) for number in numbers]
 
 

@@ -39,7 +39,7 @@ def write_manifest(root: Path) -> None:
     lines = [
         f"{_digest(path)}  {path.relative_to(root).as_posix()}\n" for path in evidence_files(root)
     ]
-    replace_file(target, "".join(lines).encode())
+    replace_file(target, "".join(lines).encode("utf-8", "surrogateescape"))
 
 
 def differing_files(root: Path) -> list[str] | None:
@@ -51,7 +51,7 @@ def differing_files(root: Path) -> list[str] | None:
     if not target.exists():
         return None
     listed: dict[str, str] = {}
-    for line in target.read_text(encoding="utf-8", errors="replace").splitlines():
+    for line in target.read_text(encoding="utf-8", errors="surrogateescape").splitlines():
         digest, _, name = line.partition("  ")
         listed[name] = digest
     present = {path.relative_to(root).as_posix(): path for path in evidence_files(root)}

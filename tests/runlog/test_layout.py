@@ -25,6 +25,6 @@ def test_a_phone_is_keyed_by_alias_and_the_end_of_its_udid() -> None:
 
 def test_attempts_come_in_number_order(tmp_path: Path) -> None:
     paths = DevicePaths(tmp_path)
-    for name in ("10", "2", "x"):
+    for name in ("10", "2", "x", "²"):
         (tmp_path / "attempts" / name).mkdir(parents=True)
     assert [attempt.root.name for attempt in paths.attempts()] == ["2", "10"]
