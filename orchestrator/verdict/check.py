@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from orchestrator.domain.outcome import Result
 from orchestrator.runlog.documents import CheckDocument
+from orchestrator.verdict.intake import plain
 
 if TYPE_CHECKING:
     from orchestrator.runlog.documents import (
@@ -85,7 +86,7 @@ class Faults:
     ) -> None:
         """Note a failure; only the first is kept."""
         if not self.count:
-            self.reason, self.launch, self.seq, self.value = reason, launch, seq, value
+            self.reason, self.launch, self.seq, self.value = plain(reason), launch, seq, value
         self.count += 1
 
     @property
@@ -137,7 +138,7 @@ class Check(ABC):
 
     def unmeasured(self, reason: str) -> CheckDocument:
         """Return that the trigger never happened or the facts are missing."""
-        return CheckDocument(id=self.info.id, result=Result.UNMEASURED, reason=reason)
+        return CheckDocument(id=self.info.id, result=Result.UNMEASURED, reason=plain(reason))
 
     def skipped(self, reason: str) -> CheckDocument:
         """Return that the check does not apply."""

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.domain.outcome import Cause, Outcome, Result
 from orchestrator.runlog.documents import CheckDocument, VerdictDocument
-from orchestrator.runlog.telemetry import MalformedRecordError, decode_record
 from orchestrator.verdict.catalog import CHECKS
 from orchestrator.verdict.cause import Diagnosis, diagnose
 from orchestrator.verdict.check import Check, Closing, Setting
 from orchestrator.verdict.ending import ending_of
 from orchestrator.verdict.expectation import Expectation
+from orchestrator.verdict.intake import plain, read_record
 from orchestrator.verdict.scenario import scenario_of
 from orchestrator.verdict.series import Series, SeriesBuilder
 from orchestrator.verdict.tally import Tally
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
         PlannedPhone,
         Requirement,
     )
-    from orchestrator.runlog.telemetry import AnyRecord
 
 # A lab error or a kill makes these fail or stay open by itself: they prove no broken contract.
 _ABOUT_THE_END: Final = frozenset(
@@ -102,7 +101,7 @@ class _Bench:
         self._series = SeriesBuilder()
 
     def take(self, line: bytes) -> None:
-        record = self._decode(line)
+        record = read_record(line)
         for check in self._checks:
             check.observe_line(line, record)
         if record is None:
@@ -112,13 +111,6 @@ class _Bench:
         self._series.observe(record)
         for check in self._checks:
             check.observe(record)
-
-    @staticmethod
-    def _decode(line: bytes) -> AnyRecord | None:
-        try:
-            return decode_record(line)
-        except MalformedRecordError:
-            return None
 
     def finish(self) -> Judgement:
         case = self._case
@@ -210,7 +202,7 @@ def _document(
         stand_in=tally.stand_in or case.plan.app.kind == "stand-in",
         outcome=ruling.outcome,
         cause=ruling.cause,
-        explanation=ruling.explanation,
+        explanation=plain(ruling.explanation),
         checks=checks,
         tokens_total=tally.tokens_total,
         trims=tally.trims,

@@ -18,6 +18,7 @@ from orchestrator.runlog.telemetry import (
     Tokens,
     Trim,
 )
+from orchestrator.verdict.intake import plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -119,7 +120,7 @@ class Tally:
             case Bye():
                 self.bye = record
             case Breadcrumb():
-                self.last_breadcrumb = f"{record.about}: {record.detail}"
+                self.last_breadcrumb = plain(f"{record.about}: {record.detail}")
             case Sample():
                 self.foreground, self.thermal = record.foreground, record.thermal
             case Lifecycle():

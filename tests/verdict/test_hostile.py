@@ -6,6 +6,7 @@ import json
 import tracemalloc
 from typing import TYPE_CHECKING, cast
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HUGE = (1 << 63) - 1
-NUMBERS = [-1, 0, 1, HUGE, -HUGE]
+NUMBERS = [-1, 0, 1, HUGE, -HUGE, 1 << 64, 10**4000]
 SMALL = encode(App(Spec(stop_after=60)).run())
 
 
@@ -45,7 +46,9 @@ def test_any_number_in_any_field_is_judged(data: st.DataObject) -> None:
     value = [number] * 3 if isinstance(row[key], list) else number
     lines = list(SMALL)
     lines[place] = with_value(lines[place], key, value)
-    assert judge(case_of(), lines).verdict.outcome in {"FAIL", "ERROR", "PASS"}
+    verdict = judge(case_of(), lines).verdict
+    assert verdict.outcome in {"FAIL", "ERROR", "PASS"}
+    assert msgspec.json.encode(verdict)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -66,6 +69,33 @@ def test_telemetry_cut_at_any_byte_is_judged(cut: int) -> None:
 def test_garbage_alone_is_judged(line: bytes) -> None:
     judgement = judge(case_of(), [line + b"\n"] * 3)
     assert check_of(judgement, "telemetry.complete").result == "fail"
+
+
+@pytest.mark.parametrize(("key", "digits"), [("seq", 30), ("unknown", 30), ("unknown", 4200)])
+def test_a_number_longer_than_64_bits_makes_no_record(key: str, digits: int) -> None:
+    lines = list(SMALL)
+    lines[3] = with_value(lines[3], key, 10**digits)
+    check = check_of(judge(case_of(), lines), "telemetry.complete")
+    assert (check.reason or "").startswith("a line is not a record")
+
+
+def test_a_seed_may_use_all_64_bits() -> None:
+    spec = Spec(seed=(1 << 64) - 1)
+    assert not failures(judge(case_of(spec), encode(App(spec).run())))
+
+
+def test_the_words_of_a_phone_are_shown_on_one_bounded_line() -> None:
+    records = App().run()
+    for row in records:
+        if row["kind"] == "evict":
+            row["reason"] = "\x1b[31m\n" + "x" * 20_000
+        if row["kind"] == "breadcrumb":
+            row["detail"] = "\u202e<script>\n" * 1000
+    verdict = judge(case_of(), encode(records)).verdict
+    texts = [check.reason or "" for check in verdict.checks]
+    for text in [*texts, verdict.explanation, verdict.last_breadcrumb or ""]:
+        assert text.isprintable()
+        assert len(text) < 500
 
 
 def test_lists_of_unequal_length_are_a_difference() -> None:
