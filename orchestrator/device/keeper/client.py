@@ -101,6 +101,10 @@ class KeeperClient:
         except DeviceError:
             await client.aclose()
             raise
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await client.detach()  # a keeper that has launched nothing ends with its client
+            raise
         return client
 
     async def launch(

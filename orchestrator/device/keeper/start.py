@@ -71,6 +71,8 @@ class KeeperStarter:
         self._forking = forking
         self._host: Process | None = None
         self._fresh: list[subprocess.Popen[bytes]] = []
+        # Answers the host still owes: those to starts that were given up come before ours.
+        self._owed = 0
         self._turn = anyio.Lock()
 
     async def __aenter__(self) -> Self:
@@ -111,18 +113,25 @@ class KeeperStarter:
         if self._host is None or self._host.returncode is not None:
             self._host = await _process(HOST_MODULE)
             self._host_lines = _lines(self._host)
+            self._owed = 0
         if self._host.stdin is None:
             raise _failure(options.alias, "the keeper host has no stdin")
         try:
             await self._host.stdin.send(msgspec.json.encode(options) + b"\n")
-            return await self._host_lines.receive_until(b"\n", 65536)
+            self._owed += 1
+            while True:
+                answer = await self._host_lines.receive_until(b"\n", 65536)
+                self._owed -= 1
+                if self._owed == 0:
+                    return answer
         except (
             OSError,
             anyio.BrokenResourceError,
             anyio.IncompleteRead,
             anyio.EndOfStream,
         ) as error:
-            raise _failure(options.alias, "the keeper host ended") from error
+            words = await _last_words(self._host)
+            raise _failure(options.alias, f"the keeper host ended: {words}") from error
 
     async def _spawn(self, options: KeeperOptions) -> bytes:
         process = _detachable(KEEPER_MODULE, *arguments(options))
@@ -154,7 +163,7 @@ async def _process(module: str, *words: str) -> Process:
         _command(module, *words),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,  # read only when it has ended; a healthy host writes nothing
         env=_environment(),
         start_new_session=True,  # a Ctrl-C is the orchestrator's to handle
     )
@@ -185,6 +194,16 @@ def _lines(process: Process) -> BufferedByteReceiveStream:
     if process.stdout is None:
         raise ValueError("the process was started with its stdout as a pipe")
     return BufferedByteReceiveStream(process.stdout)
+
+
+async def _last_words(process: Process) -> str:
+    """Return the last line that an ended process wrote to stderr."""
+    text = ""
+    if process.stderr is not None:
+        with anyio.move_on_after(_STOP_LIMIT_S):
+            async for chunk in process.stderr:
+                text += chunk.decode(errors="replace")
+    return next(reversed(text.strip().splitlines()), "it said nothing")
 
 
 async def _ended(host: Process) -> None:

@@ -163,6 +163,21 @@ async def test_all_phones_have_sessions_at_the_same_time(
     assert codes == [0, 1, 2]
 
 
+async def test_a_start_that_was_given_up_does_not_answer_for_the_next_one(
+    found: Discovery, source: UsbmuxSource, keepers: Path
+) -> None:
+    async with KeeperStarter() as starter:
+        broker = KeeperBroker(starter, root=keepers, die_with_parent=True)
+        first, second = (Pmd3Link(one, source.address, broker) for one in found.phones[:2])
+        with pytest.raises(DeviceError, match="did not start within"):
+            await first.developer(deadline=Deadline.after(0.1))  # the host is still importing
+        session = await second.developer(deadline=soon())
+        record = read_record(place_of(keepers, second.phone.udid, source.address))
+        assert record is not None
+        assert (record.udid, record.pid) == (second.phone.udid, session.keeper_pid)
+        await session.aclose()
+
+
 async def test_without_a_client_the_lease_ends_keeper_and_app(
     link: Pmd3Link, source: UsbmuxSource, starter: KeeperStarter, keepers: Path, installed: str
 ) -> None:
