@@ -146,7 +146,6 @@ class EvictOnWarning(Check):
             self.faults.add(record, f"an eviction for {record.reason} that never happened")
         if record.reason == "memory_warning":
             self._judge_answer(record)
-        self._answered += sum(waiting.binding for waiting in self._waiting.values())
         self._waiting.clear()
 
     def _judge_answer(self, record: Evict) -> None:
@@ -156,6 +155,8 @@ class EvictOnWarning(Check):
             self.faults.add(record, "an eviction names no warning, or one that was answered before")
         elif named[-1] > self._last_seen:
             self.faults.add(record, f"an eviction answers warning {named[-1]}, which never came")
+        else:
+            self._answered += len(named)
         if named:
             self._last_answered = max(self._last_answered, *named)
 
