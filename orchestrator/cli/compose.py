@@ -176,16 +176,22 @@ async def _campaign(lab: Lab, participants: Participants, package: AppPackage) -
     )
     note(f"run {lab.run_id}: {len(plan.phones)} phones, {package.planned.kind} app")
     async with KeeperStarter() as starter:
-        # Phones that a run started itself die with it; others keep app and keeper for the lease.
-        broker = KeeperBroker(starter, die_with_parent=lab.options.virtual)
+        brokers = {source.name: _broker(lab, source, starter) for source in lab.sources}
         by_udid = {phone.udid: phone for phone in participants.phones}
 
         def link_to(phone: PlannedPhone) -> Pmd3Link:
-            return Pmd3Link(by_udid[phone.udid], lab.address_of(phone.source), broker)
+            address = lab.address_of(phone.source)
+            return Pmd3Link(by_udid[phone.udid], address, brokers[phone.source])
 
         orders = _orders(lab, plan, package, packages)
         await Campaign(orders, link_to, recorder).run()
     return recorder.paths.root
+
+
+def _broker(lab: Lab, source: UsbmuxSource, starter: KeeperStarter) -> KeeperBroker:
+    tunneld = {entry.name: entry.tunneld for entry in lab.config.sources}.get(source.name)
+    # Phones that a run started itself die with it; others keep app and keeper for the lease.
+    return KeeperBroker(starter, die_with_parent=lab.options.virtual, tunneld=tunneld)
 
 
 def _orders(

@@ -29,18 +29,34 @@ class Block(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
+def _is_host_and_port(value: str) -> bool:
+    host, _, port = value.rpartition(":")
+    return bool(host) and ":" not in host and port.isdigit()
+
+
 class Source(Block):
-    """Where phones are found; `usbmux` is `default` or `host:port`."""
+    """Where phones are found.
+
+    `usbmux` is `default` or `host:port`; `tunneld` is the `host:port` of a running tunneld, null
+    for the usual one.
+    """
 
     name: Alias
     usbmux: str = "default"
+    tunneld: str | None = None
 
     @field_validator("usbmux")
     @classmethod
-    def _address(cls, value: str) -> str:
-        host, _, port = value.rpartition(":")
-        if value != "default" and not (host and ":" not in host and port.isdigit()):
+    def _usbmux(cls, value: str) -> str:
+        if value != "default" and not _is_host_and_port(value):
             raise ValueError("a usbmux address is 'default' or an IPv4 'host:port'")
+        return value
+
+    @field_validator("tunneld")
+    @classmethod
+    def _tunneld(cls, value: str | None) -> str | None:
+        if value is not None and not _is_host_and_port(value):
+            raise ValueError("a tunneld address is an IPv4 'host:port'")
         return value
 
 

@@ -132,6 +132,22 @@ class DeviceDocument(Document, frozen=True, kw_only=True):
     free_disk_bytes: int | None = None
 
 
+class HealthDocument(Document, frozen=True, kw_only=True):
+    """`health.json`: readings of the gate before an attempt, None where the phone did not say."""
+
+    read_at_s: float  # host wall clock
+    battery_percent: int | None
+    charging: bool | None
+    free_disk_bytes: int | None
+    developer_mode: bool | None
+    ddi_mounted: bool | None
+    locked: bool | None
+    clock_offset_s: float | None  # phone minus host
+    clock_uncertainty_s: float | None
+    refusal: str | None = None  # why the phone may not start
+    remedy: str | None = None
+
+
 class AppExit(msgspec.Struct, frozen=True, kw_only=True):
     """An exit event of the developer services."""
 

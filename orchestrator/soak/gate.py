@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from orchestrator.domain.outcome import Cause
+from orchestrator.runlog.documents import HealthDocument
 
 if TYPE_CHECKING:
     from orchestrator.device.facts import PhoneFacts
@@ -47,3 +48,20 @@ def refusal(facts: PhoneFacts, min_battery_percent: float) -> Refusal | None:
             "Let it charge, or lower gate.min_battery_percent",
         )
     return None
+
+
+def health_document(facts: PhoneFacts, problem: Refusal | None, read_at_s: float) -> HealthDocument:
+    """Return `health.json` of one reading."""
+    return HealthDocument(
+        read_at_s=read_at_s,
+        battery_percent=facts.battery_percent,
+        charging=facts.charging,
+        free_disk_bytes=facts.free_disk_bytes,
+        developer_mode=facts.developer_mode,
+        ddi_mounted=facts.ddi_mounted,
+        locked=facts.locked,
+        clock_offset_s=facts.clock.offset_s if facts.clock else None,
+        clock_uncertainty_s=facts.clock.uncertainty_s if facts.clock else None,
+        refusal=problem.facts if problem else None,
+        remedy=problem.remedy if problem else None,
+    )

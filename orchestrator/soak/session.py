@@ -16,10 +16,10 @@ from orchestrator.domain.deadline import Deadline
 from orchestrator.domain.errors import DeviceError
 from orchestrator.domain.outcome import Cause
 from orchestrator.runlog.documents import LaunchWindow
-from orchestrator.runlog.files import LineWriter
+from orchestrator.runlog.files import LineWriter, write_document
 from orchestrator.soak.collect import ReportCollector, pull_journal
 from orchestrator.soak.findings import SessionFindings
-from orchestrator.soak.gate import refusal
+from orchestrator.soak.gate import health_document, refusal
 from orchestrator.soak.streaming import AppStream, StartCommand
 from orchestrator.soak.watch import Ending
 
@@ -101,6 +101,7 @@ class PhoneSession:
         facts = await self.link.facts(deadline=Deadline.after(FACTS_LIMIT_S))
         self.findings.facts = facts
         problem = refusal(facts, self.order.min_battery_percent)
+        write_document(self.paths.health, health_document(facts, problem, time.time()))
         if problem is not None:
             raise DeviceError(
                 self.order.phone.alias,
