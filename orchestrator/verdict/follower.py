@@ -15,14 +15,23 @@ from orchestrator.runlog.telemetry import (
     TurnEnd,
     TurnStart,
 )
+from orchestrator.verdict.comparison import (
+    ending_difference,
+    evict_difference,
+    kept_difference,
+    opening_difference,
+    totals_difference,
+    trim_difference,
+    unsampled_difference,
+)
 from orchestrator.verdict.deviation import Deviation, DeviationKind
 from orchestrator.verdict.progress import Feed, Turn
 from orchestrator.verdict.window import ContextWindow, TrimPlan
 
 if TYPE_CHECKING:
+    from orchestrator.verdict.comparison import Difference
     from orchestrator.verdict.rules import LaunchRules
 
-_INPUT_ENDINGS: Final = frozenset({"cancelled", "fault"})  # they may end a turn at any step
 _MAX_DEVIATIONS: Final = 16  # of one record: a hostile one may hold thousands
 _PENDING_LOST: Final = frozenset({"memory_pressure", "fault"})
 _MADE_AT_ANY_TIME: Final = frozenset({"audit", "reload"})  # R9
@@ -77,6 +86,10 @@ class Follower:
             case _:
                 pass
 
+    def _report(self, record: Record, difference: Difference | None) -> None:
+        if difference is not None:
+            self._deviate(difference[0], record, difference[1])
+
     def _deviate(self, kind: DeviationKind, record: Record, text: str) -> None:
         if len(self.deviations) < _MAX_DEVIATIONS:
             self.deviations.append(Deviation(kind, text, record.launch, record.seq))
@@ -91,7 +104,9 @@ class Follower:
             self._deviate(DeviationKind.PROMPT, record, "the prompt is not the scheduled one")
         if record.limit != self._rules.scenario.prompts.turn_limit:
             self._deviate(DeviationKind.TURN, record, f"the turn's limit is {record.limit}")
-        self._judge_opening(record)
+        truncate = self._rules.scenario.policy.long_prompt == "truncate"
+        opening = self.window.opening(record.prompt_ids, truncate=truncate)
+        self._report(record, opening_difference(record, opening))
         self._turn = Turn(record.conversation, record.turn, len(record.used_ids), record.limit)
         self._feeds = []
         if not record.used_ids:
@@ -113,47 +128,17 @@ class Follower:
             self.window.start_conversation()
         self._conversation, self._number = claimed
 
-    def _judge_opening(self, record: TurnStart) -> None:
-        truncate = self._rules.scenario.policy.long_prompt == "truncate"
-        opening = self.window.opening(record.prompt_ids, truncate=truncate)
-        if opening.refused == bool(record.used_ids):
-            verb = "taken" if record.used_ids else "refused"
-            self._deviate(
-                DeviationKind.REFUSAL, record, f"a turn of {opening.offered} ids was {verb} (R4)"
-            )
-        elif (record.used_ids, record.carried) != (opening.used_ids, opening.carried):
-            self._deviate(
-                DeviationKind.PROMPT,
-                record,
-                f"the turn uses {len(record.used_ids)} ids with {record.carried} carried; expected"
-                f" were {len(opening.used_ids)} with {opening.carried} (R2, R8)",
-            )
-
     def _on_turn_end(self, record: TurnEnd) -> None:
         turn, self._turn, self._feeds = self._turn, None, []
         if turn is None or (record.conversation, record.turn) != (turn.conversation, turn.number):
             self._deviate(DeviationKind.TURN, record, "a turn ended that was not running")
             return
-        self._judge_ending(record, turn)
+        self._report(record, ending_difference(record, turn))
+        self._report(record, totals_difference(record, turn))
         if record.reason == "refused":
             return  # nothing changes: what is pending stays (R4)
-        lost = turn.sampled is None or record.reason in _PENDING_LOST
-        self.window.pending = [] if turn.sampled is None or lost else [turn.sampled]
-
-    def _judge_ending(self, record: TurnEnd, turn: Turn) -> None:
-        free = turn.ending is None and record.reason in _INPUT_ENDINGS
-        if record.reason != turn.ending and not free:
-            due = turn.ending or "no end yet"
-            self._deviate(
-                DeviationKind.TURN, record, f"the turn ended as {record.reason}; due was {due} (R2)"
-            )
-        if (record.generated, record.consumed) != (turn.generated, turn.generated):
-            self._deviate(
-                DeviationKind.TURN,
-                record,
-                f"the turn ended with {record.generated} tokens generated and {record.consumed}"
-                f" consumed; {turn.generated} were recorded",
-            )
+        lost = record.reason in _PENDING_LOST
+        self.window.pending = [] if lost or turn.sampled is None else [turn.sampled]
 
     def _on_conversation_end(self, record: State) -> None:
         if self._turn is not None:
@@ -308,33 +293,15 @@ class Follower:
         if plan is None:
             plan = self._undue_trim(record, turn)
         else:
-            self._judge_trim(record, plan)
+            low_memory = self._rules.scenario.policy.low_memory_trim
+            self._report(record, trim_difference(record, plan, low_memory=low_memory))
         if turn is not None and record.phase not in turn.phases:
             self._deviate(DeviationKind.TRIM_COUNTS, record, f"a trim in phase {record.phase}")
-        if (record.kept, record.pinned) != (plan.kept, plan.pinned):
-            self._deviate(
-                DeviationKind.TRIM_KEPT,
-                record,
-                f"the trim keeps {record.kept} rows with {record.pinned} pinned; expected were"
-                f" {plan.kept} with {plan.pinned} (R5, R6)",
-            )
+        self._report(record, kept_difference(record, plan))
         kept_ids = self.window.kept_ids(record.kept, record.pinned)
         self._release(turn)
-        self._feeds.append(Feed("trim", kept_ids, DeviationKind.TRIM_KEPT))
-        if not kept_ids:
-            self._feeds.pop()
-
-    def _judge_trim(self, record: Trim, plan: TrimPlan) -> None:
-        allowed = {"budget"}
-        if self._rules.scenario.policy.low_memory_trim:
-            allowed.add("low_memory")
-        if (record.before, record.k) != (plan.before, plan.k) or record.reason not in allowed:
-            self._deviate(
-                DeviationKind.TRIM_COUNTS,
-                record,
-                f"the trim for {record.reason} states {record.before} rows and {record.k} more;"
-                f" expected were {plan.before} and {plan.k} (R3)",
-            )
+        if kept_ids:
+            self._feeds.append(Feed("trim", kept_ids, DeviationKind.TRIM_KEPT))
 
     def _undue_trim(self, record: Trim, turn: Turn | None) -> TrimPlan:
         """Take a trim for low memory as an input where R13 is on; blame any other."""
@@ -351,7 +318,9 @@ class Follower:
 
     def _on_evict(self, record: Evict) -> None:
         turn = self._turn
-        self._judge_evict(record, turn)
+        self._report(record, evict_difference(record, turn, self.window.row_count))
+        if not self._feeds:
+            self._report(record, unsampled_difference(record, turn))
         self._release(turn)
         self._feeds = []
         if turn is None:
@@ -366,29 +335,6 @@ class Follower:
         elif turn.ending is None:
             ids = self.window.resume_ids()
             self._feeds = [Feed("resume", ids, DeviationKind.RESUME)] if ids else []
-
-    def _judge_evict(self, record: Evict, turn: Turn | None) -> None:
-        count = self.window.row_count
-        phases = ("idle",) if turn is None else turn.phases
-        # A failed decode may or may not have written its row.
-        slack = 1 if record.reason == "fault" else 0
-        if (
-            not count <= record.before <= count + slack
-            or record.before < 1
-            or record.phase not in phases
-            or (record.kept, record.pinned, record.k) != (0, 0, 0)
-        ):
-            self._deviate(
-                DeviationKind.EVICT,
-                record,
-                f"the eviction states {record.before} rows in phase {record.phase}; predicted were"
-                f" {count} in {' or '.join(phases)} (R7)",
-            )
-        waits = turn is not None and turn.sampled is None and turn.ending is None
-        if waits and not self._feeds and record.reason != "fault":
-            self._deviate(
-                DeviationKind.EVICT, record, "the prompt's last chunk was evicted unsampled (R7)"
-            )
 
     def _release(self, turn: Turn | None) -> None:
         self.window.release()

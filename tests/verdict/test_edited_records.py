@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.verdict.judge import judge
-from tests.verdict.telemetry_factory import App, Row, case_of, encode, failures
+from tests.verdict.telemetry_factory import App, Row, Spec, case_of, encode, failures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+SHORT = Spec(stop_after=220)
 ORDERED = ("turn_start", "prefill", "tokens", "trim", "evict", "state", "turn_end")
 NEEDED = (*ORDERED, "notice", "hello", "bye", "memory_warning")
 COUNTS = [
@@ -62,11 +63,11 @@ TEXTS = [
 
 @cache
 def healthy() -> tuple[Row, ...]:
-    return tuple(App().run())
+    return tuple(App(SHORT).run())
 
 
 def caught(records: Sequence[Row]) -> set[str]:
-    return failures(judge(case_of(), encode(records)))
+    return failures(judge(case_of(SHORT), encode(records)))
 
 
 def rows_of(kind: str) -> list[int]:
