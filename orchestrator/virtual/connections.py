@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
+import resource
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.virtual.wire import PEER_LOST, READER_LIMIT_BYTES, SocketStream
@@ -15,6 +17,18 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger(__name__)
 
 LOOPBACK: Final = "127.0.0.1"
+MAX_OPEN_FILES: Final = 10_240  # the most that macOS lets a process have by default
+
+
+def allow_many_sockets() -> None:
+    """Raise this process's limit of open files: a phone takes some 20 of them.
+
+    The soft limit is 1024 on Linux and 256 on macOS, where the hard one is no number.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 class Connections:
@@ -68,6 +82,9 @@ class Listener:
         self._server = await asyncio.start_server(
             self._accept, LOOPBACK, port, limit=READER_LIMIT_BYTES
         )
+        if not self._server.sockets:
+            # asyncio takes a refused socket() for a missing address family and goes on without.
+            raise OSError(errno.EMFILE, "no socket could be made; too many files are open")
         bound: int = self._server.sockets[0].getsockname()[1]
         return bound
 

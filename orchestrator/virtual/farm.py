@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.virtual.connections import LOOPBACK, Listener
+from orchestrator.virtual.connections import LOOPBACK, Listener, allow_many_sockets
 from orchestrator.virtual.identity import default_phones, identity_of, model_of
 from orchestrator.virtual.mux import PairRecords, Usbmuxd
 from orchestrator.virtual.phone import PhonePlan, VirtualPhone
@@ -126,6 +126,7 @@ class Farm:
         Raises:
             OSError: If a port is taken.
         """
+        allow_many_sockets()
         self._ports = (
             await self._listener.open(options.port),
             await self.tunneld.open(options.tunneld_port),

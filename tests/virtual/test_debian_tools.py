@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from orchestrator.virtual.services.apps.package import inspect, unpack
+from orchestrator.virtual.services.apps.store import AppStore
 from tests.virtual.apps import BUNDLE_ID, pack
 from tests.virtual.child import child_farm, client_environment
 
@@ -116,15 +118,24 @@ def test_pymobiledevice3_lists_the_phone(peers: Peers) -> None:
     assert device["ProductType"] == "iPhone17,3"
 
 
-def test_pymobiledevice3_lists_apps_and_reports(peers: Peers, folder: Path, tmp_path: Path) -> None:
-    peers.run(PYMOBILEDEVICE3, "apps", "install", str(pack(tmp_path / "soak.ipa", GREETING)))
+@pytest.fixture
+def installed(served: dict[str, Any], folder: Path, tmp_path: Path) -> None:
+    """The app, put where the phone keeps its apps; installing has tests of its own."""
+    apps = AppStore(folder / "phones" / served["phones"][0]["udid"])
+    with apps.staging() as staging:
+        package = unpack(pack(tmp_path / "direct.ipa", GREETING), Path(staging))
+        apps.adopt(inspect(package, "18.6"))
+
+
+def test_pymobiledevice3_lists_apps_and_reports(
+    peers: Peers, folder: Path, installed: None
+) -> None:
     assert BUNDLE_ID in json.loads(peers.run(PYMOBILEDEVICE3, "apps", "list"))
     report = folder / "phones" / peers.udid / "CrashReports" / "Soak-2026-01-02-000000.ips"
     report.write_text("{}\n{}")
     assert report.name in peers.run(PYMOBILEDEVICE3, "crash", "ls")
 
 
-def test_pymobiledevice3_launches_through_the_tunnel(peers: Peers, tmp_path: Path) -> None:
-    peers.run(PYMOBILEDEVICE3, "apps", "install", str(pack(tmp_path / "soak.ipa", GREETING)))
+def test_pymobiledevice3_launches_through_the_tunnel(peers: Peers, installed: None) -> None:
     launch = ("developer", "dvt", "launch", BUNDLE_ID)
     assert "launched" in peers.run(PYMOBILEDEVICE3, *launch).lower()

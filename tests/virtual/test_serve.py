@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -14,9 +15,14 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+from pymobiledevice3.services.dvt.instruments.dvt_provider import DvtProvider
+from pymobiledevice3.services.dvt.instruments.process_control import ProcessControl
+from pymobiledevice3.services.installation_proxy import InstallationProxyService
+from pymobiledevice3.tunneld.api import get_tunneld_device_by_udid
 
 from orchestrator.virtual.__main__ import main
 from orchestrator.virtual.serve import FarmDescription, ServeOptions, serve
+from tests.virtual.apps import BUNDLE_ID, pack
 from tests.virtual.child import END_LIMIT_S, REPOSITORY, child_farm
 
 if TYPE_CHECKING:
@@ -119,6 +125,37 @@ def test_wrong_arguments_are_explained(
 ) -> None:
     assert main(arguments) == 2
     assert text in capsys.readouterr().err
+
+
+async def test_sigterm_ends_it_in_time_with_apps_running_and_hosts_connected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with child_farm("--models", "iPhone 16") as (process, farm):
+        monkeypatch.setenv("USBMUXD_SOCKET_ADDRESS", farm["usbmux"])
+        udid = farm["phones"][0]["udid"]
+        host, _, port = farm["tunneld"].partition(":")
+        remote = await get_tunneld_device_by_udid(udid, (host, int(port)))
+        assert remote is not None
+        async with InstallationProxyService(remote) as proxy:
+            await proxy.install_from_local(pack(tmp_path / "soak.ipa"))
+        async with DvtProvider(remote) as dvt, ProcessControl(dvt) as control:
+            pid = await control.launch(BUNDLE_ID)
+            with connect(farm["usbmux"]):
+                process.send_signal(signal.SIGTERM)
+                assert await anyio.to_thread.run_sync(process.wait, LIMIT_S) == 0
+        await remote.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_hundred_phones_fit_into_the_usual_limit_of_open_files() -> None:
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, limit[1]))
+    try:
+        with child_farm("--phones", "100") as (_, farm):
+            assert len({phone["udid"] for phone in farm["phones"]}) == 100
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limit)
 
 
 def test_a_taken_port_is_an_error_and_nothing_is_left() -> None:

@@ -15,7 +15,10 @@ from orchestrator.virtual.wire import Stream
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-RECEIVE_WINDOW_BYTES: Final = 1 << 20
+# PyTCP, the host's stack, loses what exceeds its socket pair's queue of 10 and waits seconds before
+# it repeats it: 3 MB take 3 to 8 s with windows of 128 KiB and more, 0.5 s with this one.
+RECEIVE_WINDOW_BYTES: Final = 64 << 10
+RECEIVE_BUFFER_BYTES: Final = 1 << 20  # what a service may leave unread before the window closes
 WINDOW_SHIFT: Final = 5
 MIN_MSS: Final = 536
 HIGH_WATER_BYTES: Final = 1 << 20
@@ -101,8 +104,8 @@ class TcpConnection:
         self._ack_planned = self._ack_due = False
         self._offered_window = RECEIVE_WINDOW_BYTES
         self._gate = _ReadGate(self._reopen_window)
-        # A StreamReader pauses at twice its limit: at the window, that is.
-        self._reader = asyncio.StreamReader(limit=RECEIVE_WINDOW_BYTES // 2)
+        # A StreamReader pauses at twice its limit.
+        self._reader = asyncio.StreamReader(limit=RECEIVE_BUFFER_BYTES // 2)
         self._reader.set_transport(self._gate)
         self.writer = TcpWriter(self)
         self.stream = Stream(self._reader, self.writer)
@@ -231,7 +234,7 @@ class TcpConnection:
 
     def _window(self) -> int:
         # By the reader's pause, not by free space: a service that waits for 4 MB needs the buffer
-        # to grow past the window, and PyTCP slows to a segment a second after a zero window.
+        # to grow past any limit, and PyTCP slows to a segment a second after a zero window.
         return 0 if self._gate.paused else RECEIVE_WINDOW_BYTES
 
     def _reopen_window(self) -> None:

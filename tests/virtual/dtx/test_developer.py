@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -174,6 +175,7 @@ async def test_a_second_launch_replaces_the_first(
     assert await control.exit() == (first, None, 9)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the state of a process from /proc")
 async def test_stop_and_continue_use_darwins_numbers(
     lockdown: UsbmuxLockdownClient, control: Watched, tmp_path: Path
 ) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.virtual.tunnel.connection import RECEIVE_WINDOW_BYTES
+from orchestrator.virtual.tunnel.connection import RECEIVE_BUFFER_BYTES
 from orchestrator.virtual.tunnel.packet import Flags, Options, Segment
 from tests.virtual.tunnel.link import Host, Weather
 from tests.virtual.waiting import until
@@ -75,20 +75,20 @@ async def test_a_peer_without_options_is_served() -> None:
         connection.writer.abort()
 
 
-async def test_a_reader_that_waits_for_more_than_the_window_gets_it() -> None:
+async def test_a_reader_that_waits_for_more_than_the_buffer_gets_it() -> None:
     received: list[int] = []
 
     async def take_all(stream: Stream) -> None:
-        received.append(len(await stream.reader.readexactly(4 * RECEIVE_WINDOW_BYTES)))
+        received.append(len(await stream.reader.readexactly(4 * RECEIVE_BUFFER_BYTES)))
         await stream.send(b"done")
 
     async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
         host = Host(take_all, Weather(), group)
         connection = await host.dial()
-        await connection.stream.send(bytes(4 * RECEIVE_WINDOW_BYTES))
+        await connection.stream.send(bytes(4 * RECEIVE_BUFFER_BYTES))
         assert await connection.stream.reader.readexactly(4) == b"done"
         connection.writer.abort()
-    assert received == [4 * RECEIVE_WINDOW_BYTES]
+    assert received == [4 * RECEIVE_BUFFER_BYTES]
 
 
 async def test_a_reader_that_sleeps_closes_the_window_and_opens_it_again() -> None:
@@ -105,16 +105,16 @@ async def test_a_reader_that_sleeps_closes_the_window_and_opens_it_again() -> No
     async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
         host = Host(sleepy, Weather(), group)
         connection = await host.dial()
-        connection.writer.write(bytes(3 * RECEIVE_WINDOW_BYTES))
+        connection.writer.write(bytes(3 * RECEIVE_BUFFER_BYTES))
         connection.writer.close()
         before = -1
         while connection.unsent_bytes != before:  # until nothing moves any more
             before = connection.unsent_bytes
             await asyncio.sleep(0.05)
-        assert 0 < before < 3 * RECEIVE_WINDOW_BYTES
+        assert 0 < before < 3 * RECEIVE_BUFFER_BYTES
         gate.set()
         total = await connection.stream.reader.read(-1)
-    assert int(total) == 3 * RECEIVE_WINDOW_BYTES
+    assert int(total) == 3 * RECEIVE_BUFFER_BYTES
 
 
 async def test_a_port_without_a_service_refuses() -> None:
