@@ -23,7 +23,8 @@ let package = Package(
     .testTarget(
       name: "StreamingLMTests", dependencies: ["StreamingLM", "ReferenceEngine"]),
     .testTarget(
-      name: "SoakRunnerTests", dependencies: ["SoakRunner", "HostPlatform", "harness-host"]),
+      name: "SoakRunnerTests",
+      dependencies: ["SoakRunner", "HostPlatform", "ReferenceEngine", "CHost", "harness-host"]),
   ],
   swiftLanguageModes: [.v6]
 )

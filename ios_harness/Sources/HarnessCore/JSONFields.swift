@@ -20,6 +20,9 @@ public struct JSONFields: Sendable {
   /// The path of a member.
   public func path(of name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
 
+  /// Whether there is a member, `null` or not.
+  public func has(_ name: String) -> Bool { members[name] != nil }
+
   /// Whether a member is missing or `null`.
   public func isNull(_ name: String) -> Bool { members[name, default: .null] == .null }
 

@@ -91,7 +91,10 @@ public final class Journal: Sendable {
         state.isEnded = true  // what follows a torn line could not be told from it
         throw error
       }
+      // Numbered before it is shown: whoever reads the line must not be told that it is not there.
       sequence.store(number, ordering: .releasing)
+      committed.add(state.line.bytes.count, ordering: .releasing)
+      didAppend()
       return number
     }
   }
@@ -120,7 +123,5 @@ public final class Journal: Sendable {
     if durability == .machine {
       try SystemError.check(chost_sync(descriptor), "sync \(path)")
     }
-    committed.add(line.count, ordering: .releasing)
-    didAppend()
   }
 }

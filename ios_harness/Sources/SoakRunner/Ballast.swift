@@ -58,6 +58,7 @@ final class Ballast {
   ///
   /// - Parameter token: `tokens_total`.
   /// - Returns: Whether the memory changed.
+  /// - Throws: `EngineError.memory` when the system gives none.
   func advance(to token: Int) throws(EngineError) -> Bool {
     if begins(at: token), let limitBytes = platform.limitBytes {
       stage = .holding(

@@ -18,6 +18,7 @@ struct PromptSchedule: Sendable {
   /// - Parameters:
   ///   - conversation: From 1 in the launch.
   ///   - turn: From 1 in the conversation.
+  /// - Returns: Ids, as many as the seed says.
   func prompt(conversation: Int, turn: Int) -> [Token] {
     let stem = Mixing.mix(seed ^ UInt64(conversation) << 40 ^ UInt64(turn) << 20)
     let length = lengths.lowerBound + Int(stem % UInt64(lengths.count))

@@ -142,11 +142,17 @@ final class Soak {
   private func actOnToken(_ token: Int) throws {
     var hasChanged = try leak?.advance(to: token) ?? false
     for ballast in ballasts {
-      if ballast.begins(at: token) { try telemetry.breadcrumb("ballast", ballast.announcement) }
+      if ballast.begins(at: token) {
+        try recorder.flush()
+        try telemetry.breadcrumb("ballast", ballast.announcement)
+      }
       if try ballast.advance(to: token) { hasChanged = true }
     }
     if hasChanged { try noteBallast() }
-    if plan.scenario.warningTokens.contains(token) { try telemetry.warn(.synthetic) }
+    if plan.scenario.warningTokens.contains(token) {
+      try recorder.flush()
+      try telemetry.warn(.synthetic)
+    }
     if token == plan.scenario.stopAfterTokens { ending.end(.completed) }
   }
 

@@ -66,7 +66,8 @@ final class TurnRecorder {
     }
   }
 
-  private func flush() throws(SystemError) {
+  /// Writes the samples in hand.
+  func flush() throws(SystemError) {
     if batch.samples.isEmpty { return }
     try journal.record("tokens") { line in
       line.place(place)
