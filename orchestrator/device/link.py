@@ -148,7 +148,12 @@ class DeveloperSession(Protocol):
     """Launch, watch and kill.
 
     The first failure sticks: a lost session answers every call with its first error.
+
+    Attributes:
+        by_tunneld: Whether a tunneld leads to the services, else a tunnel of the keeper's own.
     """
+
+    by_tunneld: bool
 
     async def launch(
         self,

@@ -32,7 +32,10 @@ def summary_lines(summary: SummaryDocument, verdicts: Sequence[VerdictDocument])
         if verdict is not None and phone.outcome != Outcome.PASS:
             lines.append(f"    {one_line(verdict.explanation)}")
         lines += [f"    {_check(check)}" for check in phone.checks if check.result == Result.FAIL]
-    mark = " (virtual)" if summary.virtual else ""
+    marks = ["virtual"] if summary.virtual else []
+    if any(verdict.stand_in for verdict in verdicts):
+        marks.append("stand-in app")
+    mark = f" ({', '.join(marks)})" if marks else ""
     return [*lines, f"{summary.outcome}{mark}, exit code {summary.exit_code}"]
 
 

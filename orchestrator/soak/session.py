@@ -151,6 +151,7 @@ class PhoneSession:
     async def _developer_session(self) -> AsyncIterator[DeveloperSession]:
         self._phase("developer")
         session = await self._until_stop(self._open_developer)
+        self._event("developer_session", road="tunneld" if session.by_tunneld else "own tunnel")
         try:
             yield session
         finally:

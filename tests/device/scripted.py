@@ -75,6 +75,7 @@ class ScriptedSession:
 
     def __init__(self, script: Script | None = None, memory_bytes: int = 8_021_032_960) -> None:
         self.script = script or Script()
+        self.by_tunneld = False
         self.running: set[int] = set()
         self.launches: list[tuple[str, dict[str, str], list[str]]] = []
         self._memory_bytes = memory_bytes

@@ -71,6 +71,7 @@ class KeeperClient:
         self.place = place
         self.keeper_pid: int | None = None
         self.app_pid: int | None = None  # of an app that ran already when we attached
+        self.by_tunneld = False  # whether a tunneld leads to the phone's services
         self._alias = alias
         self._stream = stream
         self._lines = BufferedByteReceiveStream(stream)
@@ -97,7 +98,7 @@ class KeeperClient:
         except _GONE as error:  # TimeoutError is an OSError
             raise _host_error(alias, "attach", f"no keeper answers: {error}") from error
         try:
-            await client._call(Open, "open", deadline)
+            client.by_tunneld = bool(await client._call(Open, "open", deadline))
         except DeviceError:
             await client.aclose()
             raise

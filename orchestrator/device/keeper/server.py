@@ -56,8 +56,8 @@ CLOSE_LIMIT_S: Final = 10.0  # for killing the app and closing the tunnel at the
 class KeptSession(Protocol):
     """The session in the keeper's own process; raises `DeviceError` only."""
 
-    async def open(self, *, deadline: Deadline) -> None:
-        """Open tunnel and developer services."""
+    async def open(self, *, deadline: Deadline) -> bool:
+        """Open tunnel and developer services; return whether a tunneld leads to them."""
         ...
 
     async def launch(
@@ -126,6 +126,7 @@ class KeeperServer:
         self._exits: list[AppExited] = []
         self._app_pid: int | None = None
         self._opened = False
+        self._by_tunneld = False
         self._broken: DeviceError | None = None
         self._open_lock = anyio.Lock()
 
@@ -245,7 +246,7 @@ class KeeperServer:
     async def _perform(self, request: Request, deadline: Deadline) -> int | None:
         match request:
             case Open():
-                await self._open(deadline)
+                return int(await self._open(deadline))
             case Launch():
                 return await self._launch(request, deadline)
             case Kill():
@@ -262,16 +263,17 @@ class KeeperServer:
                 assert_never(request)
         return None
 
-    async def _open(self, deadline: Deadline) -> None:
+    async def _open(self, deadline: Deadline) -> bool:
         async with self._open_lock:
             if self._opened:
-                return
+                return self._by_tunneld
             try:
-                await self._session.open(deadline=deadline)
+                self._by_tunneld = await self._session.open(deadline=deadline)
             except DeviceError as error:
                 self._broken = error
                 raise
             self._opened = True
+            return self._by_tunneld
 
     async def _launch(self, request: Launch, deadline: Deadline) -> int:
         pid = await self._session.launch(

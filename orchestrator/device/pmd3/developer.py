@@ -59,16 +59,17 @@ class DtxSession:
         self._sampling: anyio.CancelScope | None = None
         self._over = False  # lost or closed: no further event
 
-    async def open(self, *, deadline: Deadline) -> None:
-        """Open tunnel and developer services."""
+    async def open(self, *, deadline: Deadline) -> bool:
+        """Open tunnel and developer services; return whether a tunneld leads to them."""
         with translated(self._alias, "tunnel", "open", deadline):
-            rsd = await connect_rsd(self._stack, self._udid, self._tunneld)
+            rsd, by_tunneld = await connect_rsd(self._stack, self._udid, self._tunneld)
         with translated(self._alias, "dvt", "open", deadline):
             provider = await self._stack.enter_async_context(DvtProvider(rsd))
             control = await self._stack.enter_async_context(WatchedProcessControl(provider))
             info = await self._stack.enter_async_context(DeviceInfo(provider))
         control.service.watch = ProcessWatch(self._emit, self._lost)
         self._services = _Services(provider, control, info)
+        return by_tunneld
 
     async def launch(
         self,

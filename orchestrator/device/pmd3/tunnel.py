@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 async def connect_rsd(
     stack: AsyncExitStack, udid: str, tunneld: str | None
-) -> RemoteServiceDiscoveryService:
-    """Return a connected RSD that the stack closes."""
+) -> tuple[RemoteServiceDiscoveryService, bool]:
+    """Return a connected RSD that the stack closes, and whether a tunneld leads to it."""
     address = await _tunneld_address(udid, tunneld) if tunneld is not None else None
     if address is not None:
-        return await stack.enter_async_context(RemoteServiceDiscoveryService(address))
+        return await stack.enter_async_context(RemoteServiceDiscoveryService(address)), True
     tunnel = UserspaceRsdTunnel(serial=udid, autopair=False, remotepairing_fallback=False)
-    return await stack.enter_async_context(tunnel)
+    return await stack.enter_async_context(tunnel), False
 
 
 async def _tunneld_address(udid: str, tunneld: str) -> tuple[str, int] | None:

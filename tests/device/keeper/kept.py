@@ -27,9 +27,11 @@ class ScriptedKept:
     running: set[int] = field(default_factory=set)
     exits_before_the_launch_answers: bool = False
     output_after_launch: str | None = None
+    by_tunneld: bool = False
 
-    async def open(self, *, deadline: Deadline) -> None:
+    async def open(self, *, deadline: Deadline) -> bool:
         await self._call("open")
+        return self.by_tunneld
 
     async def launch(
         self,
