@@ -47,6 +47,13 @@ def test_the_ready_line_is_one_line_of_json_within_three_seconds(keys: Path) -> 
     assert all(address.startswith("127.0.0.1:") for address in addresses)
 
 
+def test_each_phone_can_be_named_with_its_ios() -> None:
+    arguments = ("--phone", "iPhone 16=18.4", "--phone", "iPhone 14=17.4")
+    with child_farm(*arguments) as (_, farm):
+        phones = [(phone["model"], phone["os"]) for phone in farm["phones"]]
+    assert phones == [("iPhone 16", "18.4"), ("iPhone 14", "17.4")]
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_and_nothing_is_left(number: signal.Signals) -> None:
     with child_farm("--phones", "2") as (process, farm):
@@ -118,6 +125,8 @@ def test_a_parent_that_is_not_ours_ends_it_at_once() -> None:
     [
         (["--models", "iPhone 3G"], "iPhone 14 Pro Max"),
         (["--phones", "0"], "at least one phone"),
+        (["--phone", "iPhone 14=1.0"], "18.5"),
+        (["--phone", "iPhone 14"], "is not a known iPhone"),
     ],
 )
 def test_wrong_arguments_are_explained(
