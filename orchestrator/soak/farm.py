@@ -77,8 +77,14 @@ async def _ready(process: Process, log: Path) -> Farm:
         return msgspec.json.decode(line, type=Farm)
     except (TimeoutError, anyio.IncompleteRead, anyio.EndOfStream, msgspec.DecodeError) as error:
         raise FarmError(
-            f"the virtual phones did not start within {START_LIMIT_S:g} s", remedy=f"See {log}"
+            f"the virtual phones did not start: {_last_line(log) or 'no answer'}",
+            remedy=f"See {log}",
         ) from error
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return lines[-1] if lines else ""
 
 
 async def _end(process: Process) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from orchestrator.domain.iphone import IPhoneModel
 
-# Builds as Apple shipped them.
+# Builds as Apple shipped them; for any other version one is made up in their form.
 BUILDS: Final = {
     "16.7.10": "20H350",
     "17.0": "21A329",
@@ -28,6 +28,9 @@ BUILDS: Final = {
     "18.6": "22G86",
     "26.0": "23A341",
 }
+
+OLDEST_IOS: Final = 16
+YEAR_VERSIONS_FROM: Final = 26
 
 _SOFTWARE_OF_CLASS: Final = {"6gb": "18.5", "8gb": "18.6"}
 _SOFTWARE_OF_2025: Final = "26.0"  # iPhone18,x runs nothing older
@@ -49,21 +52,34 @@ class Identity:
     wifi_address: str
 
 
+def build_of(os: str) -> str:
+    """Return the build of an iOS version, made up in Apple's form where none is known.
+
+    Raises:
+        ValueError: If this is no version of iOS, or one below 16.
+    """
+    version = os_version(os)
+    if not version or ".".join(map(str, version)) != os or version[0] < OLDEST_IOS:
+        raise ValueError(f"{os!r} is no version of iOS from {OLDEST_IOS} on, like 18.5")
+    major, minor, patch = (*version, 0, 0)[:3]
+    # 18.5 is 22F: four ahead since iOS 4, a letter per minor version; 26 follows 18.
+    train = major + 4 if major < YEAR_VERSIONS_FROM else major - 3
+    return BUILDS.get(os, f"{train}{chr(ord('A') + minor % 26)}{990 + patch % 10}")
+
+
 def identity_of(model: IPhoneModel, os: str, index: int, seed: int) -> Identity:
     """Return the identity of the phone at a place in the farm.
 
     Args:
         model: From the catalog.
-        os: Marketing version of iOS, one of `BUILDS`.
+        os: Marketing version of iOS, like 18.5.
         index: Place in the farm, from 0.
         seed: The farm's seed; another seed gives other UDIDs.
 
     Raises:
-        ValueError: If no build of this iOS is known.
+        ValueError: If this is no version of iOS, or one older than the oldest that is served.
     """
-    build = BUILDS.get(os)
-    if build is None:
-        raise ValueError(f"no build of iOS {os} is known; known: {', '.join(BUILDS)}")
+    build = build_of(os)
     digest = hashlib.sha256(f"{seed}/{index}/{model.product_type}".encode()).hexdigest()
     ecid = int(digest[:14], 16) >> 3  # 53 bits: two leading zero digits, as on real phones
     chip_id = int(model.chip.removeprefix("t"), 16)

@@ -4,6 +4,7 @@ import pytest
 
 from orchestrator.domain.iphone import CATALOG
 from orchestrator.virtual.identity import (
+    build_of,
     default_phones,
     identity_of,
     model_of,
@@ -38,9 +39,17 @@ def test_the_build_is_that_of_the_version() -> None:
     assert identity_of(model_of("iPhone 14"), "18.5", 0, seed=0).build == "22F76"
 
 
-def test_an_unknown_version_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"iOS 18\.99 .* 18\.5"):
-        identity_of(model_of("iPhone 14"), "18.99", 0, seed=0)
+@pytest.mark.parametrize("os", ["15.7", "beta", "", "18.5 ", "018.5"])
+def test_what_is_no_served_version_is_refused(os: str) -> None:
+    with pytest.raises(ValueError, match="no version of iOS from 16 on"):
+        build_of(os)
+
+
+@pytest.mark.parametrize(
+    ("os", "build"), [("18.5", "22F76"), ("18.10", "22K990"), ("26.1", "23B990")]
+)
+def test_an_unknown_build_is_made_up_in_apples_form(os: str, build: str) -> None:
+    assert build_of(os) == build
 
 
 def test_a_farm_has_four_phones_by_default() -> None:
