@@ -30,7 +30,7 @@ public struct WitnessModel: Sendable, Equatable {
   public var stateBytes: Int { rowBytes * capacity }
 
   /// Most bytes a package may ask for: far over any phone, far under what overflows.
-  private static let mostBytes = 1 << 40
+  private static let mostBytes = 1 << 50
   private static let mostRows = 1 << 20
 
   /// Reads `model.json`.

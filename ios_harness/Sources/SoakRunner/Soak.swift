@@ -70,11 +70,26 @@ final class Soak {
     return engine
   }
 
-  /// Plays turns until the soak is over.
+  /// Plays turns until the soak is over, and says `bye`.
   ///
   /// - Returns: The reason that `bye` gives.
   /// - Throws: `SystemError` when the journal cannot be written.
   func run() throws -> FarewellReason {
+    do {
+      try playTurns()
+    } catch let error as EngineError {  // no memory for ballast
+      ending.end(.fault)
+      try recorder.fault(error.code, error.description, machine.window.phase)
+      try machine.settle(observe)
+    }
+    try machine.endConversation(observe)
+    try telemetry.sample()
+    let reason = ending.reason ?? .fault
+    try telemetry.sayBye(reason, recorder.totals)
+    return reason
+  }
+
+  private func playTurns() throws {
     var barren = 0
     while ending.reason == nil, barren < Self.mostBarrenTurns {
       try enterNextTurn()
@@ -86,11 +101,6 @@ final class Soak {
     if ending.reason == nil {
       try recorder.fault("barren", "\(barren) turns in a row gave no token", .idle)
     }
-    try machine.endConversation(observe)
-    try telemetry.sample()
-    let reason = ending.reason ?? .fault
-    try sayBye(reason)
-    return reason
   }
 
   private func enterNextTurn() throws {
@@ -165,19 +175,5 @@ final class Soak {
     telemetry.gauges.ballastBytes.store(
       hostBytes * telemetry.platform.memoryScale, ordering: .relaxed)
     try telemetry.sampleIfMoved()
-  }
-
-  private func sayBye(_ reason: FarewellReason) throws(SystemError) {
-    let (totals, gauges) = (recorder.totals, telemetry.gauges)
-    let warnings = telemetry.warningCount
-    try telemetry.journal.record("bye", .machine, isLast: true) { line in
-      line.field("reason", reason)
-      line.field("tokens_total", gauges.tokensTotal.load(ordering: .relaxed))
-      line.field("turns", totals.turns)
-      line.field("trims", totals.trims)
-      line.field("evictions", totals.evictions)
-      line.field("warnings", warnings)
-      line.field("inference_s", gauges.inferenceS(at: telemetry.clock))
-    }
   }
 }

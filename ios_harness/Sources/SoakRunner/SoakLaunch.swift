@@ -102,6 +102,8 @@ public final class SoakLaunch: Sendable {
       line.field("message", "\(error)")
       line.field("phase", telemetry.gauges.phase)
     }
+    // A run that has totals says them itself; what ends here could not begin, or cannot write.
+    try? telemetry.sayBye(.fault, SoakTotals())
     finish(1)
   }
 }

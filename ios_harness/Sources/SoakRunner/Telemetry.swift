@@ -103,6 +103,20 @@ final class Telemetry: Sendable {
     }
   }
 
+  /// Writes the last record.
+  func sayBye(_ reason: FarewellReason, _ totals: SoakTotals) throws(SystemError) {
+    let warnings = warningCount
+    try journal.record("bye", .machine, isLast: true) { line in
+      line.field("reason", reason)
+      line.field("tokens_total", gauges.tokensTotal.load(ordering: .relaxed))
+      line.field("turns", totals.turns)
+      line.field("trims", totals.trims)
+      line.field("evictions", totals.evictions)
+      line.field("warnings", warnings)
+      line.field("inference_s", gauges.inferenceS(at: clock))
+    }
+  }
+
   /// Samples when the footprint has moved by over 2 % of the limit since the last sample.
   func sampleIfMoved() throws(SystemError) {
     guard let limitBytes = platform.limitBytes else { return }

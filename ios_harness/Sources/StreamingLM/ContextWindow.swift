@@ -171,8 +171,9 @@ public struct ContextWindow: Sendable {
     return Array(ids.prefix(pin) + ids.suffix(room - pin))
   }
 
-  /// Ends the conversation between turns. Take the steps that follow before the next turn.
+  /// Ends the conversation between turns; within one it does nothing. Take the steps that follow before the next turn.
   public mutating func endConversation() {
+    guard stage == .idle else { return }
     if isStateMade { backlog += drop(.end) }
     accepted = []
     pending = []

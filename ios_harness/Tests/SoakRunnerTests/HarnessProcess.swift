@@ -90,10 +90,10 @@ final class HarnessProcess {
   }
 
   /// Pushes a small witness package and returns its entry for `start`.
-  func push(_ quantization: String = "int4") throws -> String {
+  func push(_ quantization: String = "int4", weightsBytes: Int = 33_554_432) throws -> String {
     let model = """
       {"kind":"witness","quantization":"\(quantization)","bits_per_weight":4,\
-      "weights_bytes":33554432,"kv_row_bytes":32768,"capacity":128,"vocab":1000,"first_id":2,\
+      "weights_bytes":\(weightsBytes),"kv_row_bytes":32768,"capacity":128,"vocab":1000,"first_id":2,\
       "end_id":0,"bos_id":1,"chunk":16}
       """
     let digest = SHA256.hexadecimal(of: model.utf8)

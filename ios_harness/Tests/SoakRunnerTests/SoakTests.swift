@@ -110,6 +110,21 @@ import Testing
     #expect(harness.status() == 1)
   }
 
+  @Test func weightsThatFindNoMemoryEndTheLaunchWithAFault() throws {
+    let harness = try HarnessProcess(["FLEET_MEMORY_SCALE": "1"]).awaitListening()
+    let client = try harness.connect()
+    try client.hello()
+    // More than the address space: refused on every system, whatever it overcommits.
+    let package = try harness.push(weightsBytes: 1 << 50)
+    _ = try client.ask(SmallScenario().start(packages: [package]))
+    let audit = try JournalAudit(try client.rest())
+    #expect(
+      try audit.records.map { try $0.string("kind") } == ["hello", "breadcrumb", "fault", "bye"])
+    #expect(audit.records.last?["reason"] == .string("fault"))
+    #expect(harness.status() == 1)
+    #expect(harness.errorText().contains("no memory"))
+  }
+
   @Test func aSoakEndsWhenItsTimeHasPassed() throws {
     let audit = try soak(SmallScenario(stopAfterTokens: nil, durationS: 0.3))
     let bye = try #require(audit.records.last)
