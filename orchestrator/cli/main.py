@@ -27,7 +27,11 @@ COMMANDS: Final = {
     "report": "Remake all reports of a run from its directory.",
     "devices": "List the phones that are attached.",
     "contract": "Answer a vector file with the traces of the pipeline contract.",
+    "history": "Show past runs: outcomes and numbers per phone, model or check.",
+    "compare": "Compare runs like with like; exit 1 on a regression.",
+    "baseline": "Name sets of runs that later ones are held against.",
     "virtual": "Virtual iPhones: `fleet virtual serve`.",
+    "model": "Core ML packages: build, verify, inspect, lint, budget.",
 }
 EPILOG: Final = (
     "Exit codes: 0 held, 1 product failure, 2 usage or configuration, 3 no phone, "

@@ -13,6 +13,7 @@ from orchestrator.config.position import WrittenFloat
 from orchestrator.domain.checks import CHECK_IDS
 from orchestrator.domain.iphone import CATALOG, by_name
 from orchestrator.domain.iphone import os_version as parse_os_version
+from orchestrator.domain.measures import MEASURE_NAMES
 from orchestrator.domain.memory_class import MemoryClass
 
 _ENVIRONMENT_TEXT: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -46,7 +47,8 @@ def _check_udid(value: str) -> str:
     return value.upper() if "-" in value else value.lower()
 
 
-def _check_alias(value: str) -> str:
+def check_alias(value: str) -> str:
+    """Return a name that is safe in paths, files and on a command line; else ValueError."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", value):
         raise ValueError("an alias is 1 to 64 letters, digits, '.', '_' or '-'")
     return value
@@ -57,6 +59,18 @@ def _check_id(value: str) -> str:
         close = difflib.get_close_matches(value, CHECK_IDS, n=1, cutoff=0.3)
         hint = f", did you mean {close[0]!r}?" if close else ""
         raise ValueError(f"no check has this id{hint}")
+    return value
+
+
+def _check_pattern(value: str) -> str:
+    if not re.fullmatch(r"\d+(\.\d+)*(\.x)?", value):
+        raise ValueError("an iOS version like 18.5, or 18.x for any of it, is expected")
+    return value
+
+
+def _check_measure(value: str) -> str:
+    if value not in MEASURE_NAMES:
+        raise ValueError(f"a measure is expected, one of {', '.join(MEASURE_NAMES)}")
     return value
 
 
@@ -74,11 +88,13 @@ def _whole_number_as_float(value: object) -> object:
 
 
 VersionText = Annotated[str, BeforeValidator(_version_text), AfterValidator(_check_version)]
+VersionPattern = Annotated[str, BeforeValidator(_version_text), AfterValidator(_check_pattern)]
+MeasureName = Annotated[str, AfterValidator(_check_measure)]
 ModelName = Annotated[str, AfterValidator(_check_model)]
 CheckId = Annotated[str, AfterValidator(_check_id)]
 MemoryClassName = Annotated[MemoryClass, BeforeValidator(_memory_class)]
 Udid = Annotated[str, AfterValidator(_check_udid)]
-Alias = Annotated[str, AfterValidator(_check_alias)]
+Alias = Annotated[str, AfterValidator(check_alias)]
 Number = Annotated[
     float, BeforeValidator(_whole_number_as_float), Field(allow_inf_nan=False)
 ]  # a float may be written 45
@@ -87,6 +103,11 @@ Percent = Annotated[Number, Field(ge=0, le=100)]
 WholePercent = Annotated[int, Field(ge=0, le=100)]
 Count = Annotated[int, Field(ge=0)]
 PositiveCount = Annotated[int, Field(ge=1)]
+
+
+def is_reference(text: str) -> bool:
+    """Return whether a text is one `${NAME}` and nothing else."""
+    return _ENVIRONMENT_TEXT.fullmatch(text) is not None
 
 
 def from_environment(text: str | None) -> str | None:

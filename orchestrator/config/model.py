@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from orchestrator.config.fields import (
     Alias,
     CheckId,
     Count,
+    MeasureName,
     MemoryClassName,
     ModelName,
     Number,
@@ -17,8 +19,10 @@ from orchestrator.config.fields import (
     Positive,
     PositiveCount,
     Udid,
+    VersionPattern,
     VersionText,
     WholePercent,
+    is_reference,
 )
 from orchestrator.domain.memory_class import MemoryClass
 
@@ -177,27 +181,60 @@ class QuarantineBlock(Block):
 
 
 class Notification(Block):
-    """Who is told; the address comes from the environment."""
+    """A webhook told of the end of a run; address and secret come from the environment."""
 
     webhook: str
+    secret: str | None = None  # signs the body, see docs/notifications.md
+
+    @field_validator("webhook")
+    @classmethod
+    def _address(cls, value: str) -> str:
+        if not value.startswith(("https://", "http://", "${")):
+            raise ValueError("an http(s) address or ${NAME} is expected")
+        return value
+
+    @field_validator("secret")
+    @classmethod
+    def _no_literal(cls, value: str | None) -> str | None:
+        if value is not None and not is_reference(value):
+            raise ValueError("a secret is written ${NAME} and comes from the environment")
+        return value
 
 
 class ReleaseRequirement(Block):
-    """A model that a release must have soaked."""
+    """A cell that a release must have soaked: a model on an iOS, for so long, on real phones."""
 
     model: ModelName
-    os: str
+    os: VersionPattern
     min_hours: Positive
+    checks: tuple[CheckId, ...] = Field(default=(), strict=False)  # besides the scenario's own
 
 
 class Waiver(Block):
-    """A failing check that somebody answers for."""
+    """A failing check that somebody answers for, until a day."""
 
-    model: ModelName
+    model: ModelName | None = None
+    phone: Alias | None = None
+    os: VersionPattern | None = None
     check: CheckId
-    ticket: str
-    owner: str
-    until: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}$")
+    ticket: str = Field(min_length=1, max_length=200)
+    owner: str = Field(min_length=1, max_length=200)
+    until: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}$")  # the last day it holds
+
+    @field_validator("until")
+    @classmethod
+    def _day(cls, value: str) -> str:
+        try:
+            date.fromisoformat(value)
+        except ValueError as error:
+            raise ValueError("a day like 2026-03-31 is expected") from error
+        return value
+
+    @model_validator(mode="after")
+    def _of_somebody(self) -> Waiver:
+        if self.model is None and self.phone is None:
+            raise ValueError("a waiver names a model or a phone")
+        return self
 
 
 class ReleaseBlock(Block):
@@ -205,6 +242,14 @@ class ReleaseBlock(Block):
 
     require: tuple[ReleaseRequirement, ...] = Field(default=(), strict=False)
     waivers: tuple[Waiver, ...] = Field(default=(), strict=False)
+
+
+class RegressionBlock(Block):
+    """The gate that a run must pass against a baseline; without a baseline there is no gate."""
+
+    baseline: Alias | None = None
+    max_loss_percent: dict[MeasureName, Positive] = Field(default={}, strict=False)
+    inconclusive: Literal["note", "fail"] = "note"  # too few runs, or nothing alike to compare
 
 
 class EvidenceBlock(Block):
@@ -242,6 +287,7 @@ class FleetConfig(Block):
     quarantine: QuarantineBlock = QuarantineBlock()
     notify: tuple[Notification, ...] = Field(default=(), strict=False)
     release: ReleaseBlock = ReleaseBlock()
+    regression: RegressionBlock = RegressionBlock()
 
     @field_validator("sources")
     @classmethod

@@ -21,7 +21,7 @@ def resolved_yaml(config: FleetConfig) -> str:
 
 def unused_blocks(config: FleetConfig) -> list[str]:
     """Return the names of blocks that were given and that this version reads but does not use."""
-    later = ("retry", "quarantine", "notify", "release")
+    later = ("retry", "quarantine")
     given = [name for name in later if name in config.model_fields_set]
     if config.virtual.faults:
         given.append("virtual.faults")

@@ -85,7 +85,38 @@ def refused(text: str, *settings: str, folder: Path) -> str:
             (
                 "/fleet.yaml:1:1: unknown key, 'a'; the "
                 "keys are schema, sources, virtual, expect, harness, model, policy, scenario, "
-                "workload, checks, evidence, gate, retry, quarantine, notify, release"
+                "workload, checks, evidence, gate, retry, quarantine, notify, release, regression"
+            ),
+        ),
+        (
+            "notify: [{webhook: 'https://a', secret: hunter2}]\n",
+            (
+                "/fleet.yaml:1:33: notify.0.secret: a secret is written ${NAME} and comes from the "
+                "environment, 'hunter2'"
+            ),
+        ),
+        (
+            "regression: {max_loss_percent: {tokens: 5}}\n",
+            (
+                "/fleet.yaml:1:33: regression.max_loss_percent.tokens: a measure is expected, one "
+                "of tokens_per_s, footprint_peak_bytes, load_ms, 'tokens'"
+            ),
+        ),
+        (
+            "release: {require: [{model: iPhone 15, os: '18.', min_hours: 1}]}\n",
+            (
+                "/fleet.yaml:1:40: release.require.0.os: an iOS version like 18.5, or 18.x for any "
+                "of it, is expected, '18.'"
+            ),
+        ),
+        (
+            (
+                "release:\n  waivers:\n"
+                "    - {phone: a, check: hang.none, ticket: T, owner: o, until: 2026-02-30}\n"
+            ),
+            (
+                "/fleet.yaml:3:57: release.waivers.0.until: a day like 2026-03-31 is expected, "
+                "'2026-02-30'"
             ),
         ),
     ],
@@ -171,8 +202,8 @@ def test_the_resolved_file_reads_back_and_holds_no_secret(
 
 
 def test_blocks_that_are_read_but_not_used_yet_are_named() -> None:
-    document = parse_yaml("retry: {lab: 2}\nnotify: []\n", "f")
-    assert unused_blocks(validate(document)) == ["retry", "notify"]
+    document = parse_yaml("retry: {lab: 2}\nnotify: []\nquarantine: {}\n", "f")
+    assert unused_blocks(validate(document)) == ["retry", "quarantine"]
     assert unused_blocks(load_config(None)) == []
 
 

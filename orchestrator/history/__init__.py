@@ -1,0 +1,1 @@
+"""Runs and baselines in SQLite, and the comparison of like with like; derived, never evidence."""
