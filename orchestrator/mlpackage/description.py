@@ -103,7 +103,8 @@ class _DescriptionDecoder:
         for name, features in declared.items():
             if name in functions:
                 functions[name] = features.applied_to(functions[name])
-        return Model(spec_version, functions, default, self._metadata)
+        # Maps have no order on the wire: two writers of one model must read the same.
+        return Model(spec_version, dict(sorted(functions.items())), default, self._metadata)
 
     def _function(self, message: bytes) -> None:
         name, features = "", _Features()
