@@ -36,9 +36,10 @@ def streaming(output: Path) -> bool:
     return len(streams) == 4 and all(stream.stat().st_size > 20_000 for stream in streams)
 
 
-def start_long_run(folder: Path, *arguments: str, **changes: str) -> subprocess.Popen[str]:
+def start_long_run(folder: Path, *arguments: str, usbmux: str = "") -> subprocess.Popen[str]:
     output = folder / "runs"
-    run = start_fleet(folder, *LONG, *arguments, "--output", str(output), **changes)
+    words = (*LONG, *arguments, "--output", str(output))
+    run = start_fleet(folder, *words, USBMUXD_SOCKET_ADDRESS=usbmux)
     wait_for(lambda: streaming(output), 60, "streaming on four phones")
     return run
 
@@ -91,7 +92,7 @@ def assert_readable_as_aborted(folder: Path) -> FinishedRun:
 
 def test_a_killed_run_on_served_phones_reads_while_app_and_keeper_go_on(tmp_path: Path) -> None:
     with served_phones(tmp_path, "--phones", "4") as farm:
-        run = start_long_run(tmp_path, USBMUXD_SOCKET_ADDRESS=farm["usbmux"])
+        run = start_long_run(tmp_path, usbmux=farm["usbmux"])
         run.kill()
         run.communicate(timeout=10)
         assert_readable_as_aborted(tmp_path)
