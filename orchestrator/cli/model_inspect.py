@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from orchestrator.mlpackage.graph import Feature
     from orchestrator.mlpackage.inspect import FunctionReport, PackageReport
+    from orchestrator.mlpackage.package import Package
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -29,20 +30,24 @@ def inspect(context: typer.Context) -> None:
 
     Exits 2 where a package cannot be read. Example: fleet model inspect model.mlpackage --json
     """
-    from orchestrator.mlpackage.package import find_packages
+    from orchestrator.cli.main import one_line
+    from orchestrator.mlpackage.inspect import report
+    from orchestrator.mlpackage.names import roles
+    from orchestrator.mlpackage.package import find_packages, read_package, require_state
 
     # typer loads pydantic to convert any argument: 15 MB and 60 ms, half of what an inspection
     # may cost. So this one command reads its own arguments.
     asked = _parser().parse_args(context.args)
-    reports = [
-        _report(path, asked.digest) for given in asked.packages for path in find_packages(given)
-    ]
+    paths = [path for given in asked.packages for path in find_packages(given)]
+    packages = [read_package(path) for path in paths]
+    require_state(packages)
+    reports = [report(package, _digest(package, asked.digest)) for package in packages]
+    names = roles(package.model for package in packages)
     if asked.json:
-        _print_json(reports)
+        _print_json(reports, names)
         return
-    for report in reports:
-        for line in lines(report):
-            print("".join(char if char.isprintable() else " " for char in line))
+    for line in (*(line for found in reports for line in lines(found)), *_names_lines(names)):
+        print(one_line(line))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -62,17 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _report(path: Path, hash_large: bool) -> PackageReport:
-    from orchestrator.mlpackage.inspect import report
-    from orchestrator.mlpackage.package import read_package
-
-    package = read_package(path)
-    return report(
-        package, _digest(path, hash_large or package.package_bytes <= _HASHED_AT_ONCE_BYTES)
-    )
-
-
-def _digest(path: Path, compute: bool) -> str | None:
+def _digest(package: Package, hash_large: bool) -> str | None:
     from orchestrator.mlpackage.digest_cache import (
         default_cache,
         known_digest,
@@ -80,23 +75,29 @@ def _digest(path: Path, compute: bool) -> str | None:
         stamp_of,
     )
 
-    known = known_digest(path, default_cache())
-    if known is not None or not compute:
+    known = known_digest(package.path, default_cache())
+    if known is not None or not (hash_large or package.package_bytes <= _HASHED_AT_ONCE_BYTES):
         return known
     from orchestrator.mlpackage.digest import folder_digest
 
-    stamp = stamp_of(path)
-    digest = folder_digest(path)
-    remember_digest(path, stamp, digest, default_cache())
+    stamp = stamp_of(package.path)
+    digest = folder_digest(package.path)
+    remember_digest(package.path, stamp, digest, default_cache())
     return digest
 
 
-def _print_json(reports: list[PackageReport]) -> None:
+def _names_lines(names: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    yield "names for fleet.yaml, below model:"
+    yield "  names:"
+    yield from (f"    {role}: [{', '.join(found)}]" for role, found in names.items())
+
+
+def _print_json(reports: list[PackageReport], names: Mapping[str, tuple[str, ...]]) -> None:
     import dataclasses
     import json
 
     documents = [dataclasses.asdict(report) for report in reports]
-    print(json.dumps({"schema": 1, "packages": documents}, indent=2))
+    print(json.dumps({"schema": 1, "packages": documents, "names": names}, indent=2))
 
 
 def lines(report: PackageReport) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -115,6 +115,32 @@ class HarnessBlock(Block):
     defect: str | None = Field(default=None, pattern=r"^[a-z0-9-]+(:[a-z0-9.-]+)?$")
 
 
+_FeatureNames = Annotated[tuple[str, ...], Field(strict=False, max_length=64)]
+
+
+class NamesBlock(Block):
+    """Features of a package by role, where they are not named as those of the model kit are.
+
+    A role may have several names, for outputs in pieces and for caches in chunks. `fleet model
+    inspect` prints the block for a package, `fleet model lint --config` checks it.
+    """
+
+    input_ids: _FeatureNames = ()
+    position_ids: _FeatureNames = ()
+    current_position: _FeatureNames = ()
+    causal_mask: _FeatureNames = ()
+    logit_index: _FeatureNames = ()
+    hidden_states: _FeatureNames = ()
+    logits: _FeatureNames = ()
+    key_cache: _FeatureNames = ()
+    value_cache: _FeatureNames = ()
+    kv_cache: _FeatureNames = ()
+
+    def given(self) -> dict[str, tuple[str, ...]]:
+        """Return the roles that have a name."""
+        return {role: names for role, names in self if names}
+
+
 class ModelBlock(Block):
     """The model that runs."""
 
@@ -123,6 +149,7 @@ class ModelBlock(Block):
     int8: str | None = None
     compute_units: Literal["all", "cpu_only", "cpu_and_gpu", "cpu_and_neural_engine"] = "all"
     capacity_tokens: PositiveCount = 4096
+    names: NamesBlock = NamesBlock()
 
 
 _DEFAULT_BUDGET_TOKENS: Final = {

@@ -12,7 +12,7 @@ from orchestrator.mlpackage.errors import FormatError, PackageError
 from orchestrator.mlpackage.weights import BlobRecord, WeightFile, read_weight_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from orchestrator.mlpackage.graph import BlobRef, Model, Value
 
@@ -74,6 +74,20 @@ def read_package(path: Path) -> Package:
     weights = _read_weights(path, specification_path, model)
     size_bytes = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
     return Package(path, specification_path, len(specification), size_bytes, model, weights)
+
+
+def require_state(packages: Sequence[Package]) -> None:
+    """Refuse a model of which no package has a state.
+
+    Raises:
+        PackageError: If no function of any package declares one.
+    """
+    if not any(f.states for package in packages for f in package.model.functions.values()):
+        raise PackageError(
+            packages[0].specification_path,
+            "a stateless model: no function declares a state",
+            remedy="`fleet model lint` says what that costs",
+        )
 
 
 def constants(model: Model) -> Iterator[tuple[str, Value]]:
