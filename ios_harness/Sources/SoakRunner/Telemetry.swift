@@ -60,10 +60,11 @@ final class Telemetry: Sendable {
         line.field("origin", origin)
         line.field("channel", Self.warningChannel)
         line.memory(reading)
+        // Under the journal's lock: the eviction's record comes after this one, and on a busy host no second prediction
+        // starts between the time that stands here and the raise.
+        if hearsWarnings { signals.warn(number) }
       }
-      if sequence == nil { return }
-      count = number
-      if hearsWarnings { signals.warn(number) }
+      if sequence != nil { count = number }
     }
   }
 
