@@ -20,13 +20,14 @@ from orchestrator.evidence.reports import (
     PanicReport,
     ParsedReport,
     Unparsed,
+    UsageReport,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# The kernel keeps 15 or 31 bytes of a name and the closing zero; shorter names are whole.
-_SHORTEST_CUT_BYTES: Final = 15
+# The kernel keeps 16 or 32 bytes of a name, in some places with the closing zero among them.
+_CUT_BYTES: Final = (15, 16, 31, 32)
 
 # A launch is noted once its pid is known, so the app may have died a moment before; a longer
 # span would let in the report of the soak before this one.
@@ -37,6 +38,7 @@ _KINDS: Final[dict[type[ParsedReport], ReportKind]] = {
     CrashReport: "crash",
     ExcResourceReport: "exc_resource",
     PanicReport: "panic",
+    UsageReport: "other",
     OtherReport: "other",
     Unparsed: "unparsed",
 }
@@ -82,29 +84,38 @@ def classify(
     launches: Sequence[LaunchWindow],
     clock_offset_s: float,
     tolerance_s: float,
+    clock_offset_end_s: float | None = None,
 ) -> ClassifiedReport:
     """Return a report tied to the app under test, or known not to be about it.
+
+    It is about the app if all of this holds: the uuid is equal, or where one of the two is missing
+    the name, cut or not; the time lies within a launch; the pid, where there is one, is that of a
+    launch then.
 
     Args:
         report: From `parse_report`.
         app_name: CFBundleExecutable.
         lc_uuid: LC_UUID of the app's binary from its `hello`, None where it has none.
         launches: Launches of this attempt.
-        clock_offset_s: Phone's wall clock minus the host's.
+        clock_offset_s: Phone's wall clock minus the host's, when the session began.
         tolerance_s: Added after a launch: reports are written seconds after a kill.
+        clock_offset_end_s: The same at its end; phones set their clock whenever they find time.
     """
-    phone_s = report.header.time.unix_s if report.header.time else None
-    at_s = None if phone_s is None else phone_s - clock_offset_s
-    around = [launch for launch in launches if _holds(launch, at_s, tolerance_s)]
-    pids = {launch.pid for launch in around}
+    at_end_s = clock_offset_s if clock_offset_end_s is None else clock_offset_end_s
+    offsets_s = (clock_offset_s, at_end_s)
+    at_s, around = _when(report, launches, tolerance_s, offsets_s)
     subjects = _subjects(report)
-    ours = [s for s in subjects if _is_ours(s, app_name, lc_uuid, pids, in_window=bool(around))]
-    ours.sort(key=lambda subject: subject.pid not in pids)  # stable: a known pid comes first
+    ours = (
+        []
+        if report.header.ignored
+        else [subject for subject in subjects if _is_ours(subject, app_name, lc_uuid, around)]
+    )
     subject = ours[0] if ours else next(iter(subjects), _Subject(None, None, None, None))
+    panicked = isinstance(report, PanicReport) and not report.header.ignored
     return ClassifiedReport(
         file=report.header.file,
         kind=_kind(report),
-        ours=bool(ours) or (isinstance(report, PanicReport) and bool(around)),
+        ours=bool(ours) or (panicked and bool(around)),
         in_window=bool(around),
         launch=_launch(subject.pid, around),
         reason=subject.reason,
@@ -113,39 +124,61 @@ def classify(
         pid=subject.pid,
         at_s=at_s,
         summary=describe(report, subject.name, subject.reason, subject.footprint_bytes),
+        thermal_kill=isinstance(report, CrashReport) and report.thermal,
+        ignored=report.header.ignored,
     )
 
 
 def names_match(reported: str | None, app_name: str) -> bool:
     """Return whether two process names are one, either of them cut by the kernel."""
-    if not reported or not app_name:
+    # A cut within a character leaves half of it, which was replaced when it was decoded.
+    one, other = (reported or "").rstrip("\ufffd"), app_name.rstrip("\ufffd")
+    if not one or not other:
         return False
-    one, other = sorted(
-        (reported.encode(errors="replace"), app_name.encode(errors="replace")), key=len
-    )
-    return one == other or (len(one) >= _SHORTEST_CUT_BYTES and other.startswith(one))
+    return one == other or one in _cuts(other) or other in _cuts(one)
+
+
+def _cuts(name: str) -> set[str]:
+    encoded = name.encode(errors="replace")
+    return {encoded[:length].decode(errors="ignore") for length in _CUT_BYTES}
 
 
 def _is_ours(
-    subject: _Subject, app_name: str, lc_uuid: str | None, pids: set[int], *, in_window: bool
+    subject: _Subject, app_name: str, lc_uuid: str | None, around: Sequence[LaunchWindow]
 ) -> bool:
     wanted, found = _plain_uuid(lc_uuid), _plain_uuid(subject.uuid)
-    if wanted and wanted == found:
-        return True
-    if not in_window or not names_match(subject.name, app_name):
-        return False
-    if subject.pid is not None:
-        return subject.pid in pids  # a process of this name that nobody launched is another run's
-    return not (wanted and found)  # the same name in another build is somebody else
+    same = wanted == found if wanted and found else names_match(subject.name, app_name)
+    # A process of this name that nobody launched is another run's.
+    launched = subject.pid is None or any(launch.pid == subject.pid for launch in around)
+    return same and launched and bool(around)
+
+
+def _when(
+    report: ParsedReport,
+    launches: Sequence[LaunchWindow],
+    tolerance_s: float,
+    offsets_s: Sequence[float],
+) -> tuple[float | None, list[LaunchWindow]]:
+    """Return the time by the host's clock, and the launches that hold it.
+
+    Between two offsets that differ the phone set its clock, before the report or after it.
+    """
+    phone_s = report.header.time.unix_s if report.header.time else None
+    if phone_s is None:
+        return None, []
+    for offset_s in offsets_s:
+        at_s = phone_s - offset_s
+        around = [launch for launch in launches if _holds(launch, at_s, tolerance_s)]
+        if around:
+            return at_s, around
+    return phone_s - offsets_s[0], []
 
 
 def _plain_uuid(uuid: str | None) -> str:
     return (uuid or "").replace("-", "").casefold()
 
 
-def _holds(launch: LaunchWindow, at_s: float | None, tolerance_s: float) -> bool:
-    if at_s is None:
-        return False
+def _holds(launch: LaunchWindow, at_s: float, tolerance_s: float) -> bool:
     ended_s = math.inf if launch.ended_s is None else launch.ended_s
     early_s = min(tolerance_s, _EARLY_S)
     return launch.started_s - early_s <= at_s <= ended_s + tolerance_s
@@ -159,24 +192,28 @@ def _launch(pid: int | None, around: Sequence[LaunchWindow]) -> int | None:
 
 def _subjects(report: ParsedReport) -> list[_Subject]:
     header = report.header
+    if isinstance(report, JetsamReport):
+        return [
+            _Subject(v.name, v.uuid, v.pid, v.reason, v.foreground, v.footprint_bytes)
+            for v in report.victims
+        ]
+    if isinstance(report, PanicReport):
+        return []
+    pid = None if isinstance(report, OtherReport | Unparsed) else report.pid
+    foreground = report.foreground if isinstance(report, CrashReport) else None
+    return [_Subject(header.name, header.uuid, pid, _reason(report), foreground)]
+
+
+def _reason(
+    report: CrashReport | ExcResourceReport | UsageReport | OtherReport | Unparsed,
+) -> str | None:
     match report:
-        case JetsamReport():
-            return [
-                _Subject(v.name, v.uuid, v.pid, v.reason, v.foreground, v.footprint_bytes)
-                for v in report.victims
-            ]
-        case CrashReport():
-            return [
-                _Subject(header.name, header.uuid, report.pid, report.reason, report.foreground)
-            ]
         case ExcResourceReport():
-            return [_Subject(header.name, header.uuid, report.pid, report.resource)]
-        case PanicReport():
-            return []
-        case OtherReport():
-            return [_Subject(header.name, header.uuid, None, report.name)]
+            return report.resource
+        case UsageReport() | OtherReport():
+            return report.name
         case _:
-            return [_Subject(header.name, header.uuid, None, report.reason)]
+            return report.reason
 
 
 def _kind(report: ParsedReport) -> ReportKind:

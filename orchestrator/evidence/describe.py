@@ -11,6 +11,7 @@ from orchestrator.evidence.reports import (
     OtherReport,
     PanicReport,
     ParsedReport,
+    UsageReport,
 )
 
 _MIB: Final = 1024**2
@@ -24,18 +25,24 @@ def describe(
     who = printable(name or "a process")
     match report:
         case JetsamReport():
-            return _jetsam(report, who, reason, footprint_bytes)
+            sentence = _jetsam(report, who, reason, footprint_bytes)
         case CrashReport():
-            return _crash(report, who)
+            sentence = _crash(report, who)
         case ExcResourceReport():
-            return printable(f"{who} passed a resource limit: {report.message or 'no details'}")
+            sentence = f"{who} passed a resource limit: {report.message or 'no details'}"
+        case UsageReport():
+            end = "; it was ended for it" if report.fatal else ""
+            sentence = (
+                f"{who} overused a resource ({report.name}){end}: {report.message or 'no details'}"
+            )
         case PanicReport():
-            return printable(f"the phone restarted: {report.first_line or 'no panic text'}")
+            sentence = f"the phone restarted: {report.first_line or 'no panic text'}"
         case OtherReport():
-            return printable(f"{report.name} report about {who}, which ends no app")
+            sentence = f"{report.name} report about {who}, which ends no app"
         case _:
             kind = report.header.bug_type or "unknown type"
-            return printable(f"unreadable report ({kind}) about {who}: {report.reason}")
+            sentence = f"unreadable report ({kind}) about {who}: {report.reason}"
+    return printable(sentence)
 
 
 def printable(text: str) -> str:
@@ -49,13 +56,13 @@ def _jetsam(report: JetsamReport, who: str, reason: str | None, footprint_bytes:
     if not report.victims:
         return "a jetsam event that killed nothing"
     size = "" if footprint_bytes is None else f" at {footprint_bytes / _MIB:.0f} MiB"
-    more = len(report.victims) - 1
+    more = report.victim_count - 1
     others = f", and {more} more" if more else ""
-    return printable(f"{who} was killed by jetsam{size}: {reason}{others}")
+    return f"{who} was killed by jetsam{size}: {reason}{others}"
 
 
 def _crash(report: CrashReport, who: str) -> str:
     if report.stopped_too_slowly:
         return f"{who} did not quit in time when it was told to"
     said = f": {report.message}" if report.message else ""
-    return printable(f"{who} ended by {report.reason or 'an unnamed cause'}{said}")
+    return f"{who} ended by {report.reason or 'an unnamed cause'}{said}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from orchestrator.evidence.frames import Backtrace
     from orchestrator.evidence.times import ReportTime
 
 WATCHDOG_CODE: Final = 0x8BADF00D  # "ate bad food", Apple: SIGKILL termination codes
@@ -17,6 +18,7 @@ THERMAL_CODE: Final = 0xC00010FF  # "cool off"
 JETSAM_TYPES: Final = frozenset({"298"})
 CRASH_TYPES: Final = frozenset({"309", "109"})  # 309: JSON body from iOS 15, 109: text body
 EXC_RESOURCE_TYPES: Final = frozenset({"385", "185"})
+USAGE_TYPES: Final = frozenset({"202", "206", "142", "145"})  # CPU, CPU fatal, wakeups, disk writes
 PANIC_TYPES: Final = frozenset({"210", "151", "115"})  # panic, forced reset, reset counter
 
 # What other types are called. None of them ends the app: a soak on the CPU trips 202 by itself,
@@ -31,7 +33,16 @@ OTHER_NAMES: Final = {
     "308": "os-fault",
     "313": "siri",
     "409": "system-watchdog",
+    "509": "terminating-stackshot",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingNotes:
+    """What was unusual about the file, short of being unreadable."""
+
+    decode_errors: int = 0  # byte sequences that are not text, replaced
+    trailing_ignored: bool = False  # something that belongs to no report follows this one
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +55,9 @@ class ReportHeader:
     incident: str | None  # unique per event; copies of a report share it
     name: str | None  # the process a crash is about; jetsam headers have none
     uuid: str | None  # `slice_uuid`, the LC_UUID of that process
+    product: str | None = None  # ProductType of the phone that wrote it
+    ignored: str | None = None  # why it is not about an iPhone: a companion's, a simulator's
+    notes: ReadingNotes = ReadingNotes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +85,7 @@ class JetsamReport:
 
     header: ReportHeader
     victims: tuple[JetsamVictim, ...]  # in the order of the kills
+    victim_count: int  # larger than the tuple only in a report that was made to hurt
     page_size_bytes: int
     page_size_assumed: bool  # the report had none
     largest_process: str | None  # information only: very often *not* the victim
@@ -91,6 +106,9 @@ class CrashReport:
     foreground: bool | None
     watchdog_event: str | None  # `scene-create`, `process-exit`
     thermal_state: str | None
+    thermal_level: int | None = None
+    fatal: bool = True  # some reports in this form tell of a process that went on
+    backtrace: Backtrace | None = None  # of the thread that crashed
 
     @property
     def watchdog(self) -> bool:
@@ -136,11 +154,28 @@ class ExcResourceReport:
 
 
 @dataclass(frozen=True, slots=True)
+class UsageReport:
+    """CPU time, wakeups or disk writes beyond what the system finds polite."""
+
+    header: ReportHeader
+    pid: int | None
+    event: str | None  # `cpu usage`, `wakeups`, `disk writes`
+    message: str | None  # the usage and its limit, as printed
+    fatal: bool  # the process was ended for it
+
+    @property
+    def name(self) -> str:
+        """What the type is called."""
+        return OTHER_NAMES[self.header.bug_type or ""]
+
+
+@dataclass(frozen=True, slots=True)
 class PanicReport:
     """The phone restarted: a kernel panic or a forced reset."""
 
     header: ReportHeader
     first_line: str | None
+    damage: str | None = None  # why the body could not be read; the restart is certain anyway
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,4 +199,12 @@ class Unparsed:
     reason: str  # `empty`, `no body`, `truncated`, ...
 
 
-ParsedReport = JetsamReport | CrashReport | ExcResourceReport | PanicReport | OtherReport | Unparsed
+ParsedReport = (
+    JetsamReport
+    | CrashReport
+    | ExcResourceReport
+    | UsageReport
+    | PanicReport
+    | OtherReport
+    | Unparsed
+)

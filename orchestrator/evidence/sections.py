@@ -6,61 +6,163 @@ one file, some add text after the JSON, and any of them may be cut.
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.evidence.processes import ProcessList
+from orchestrator.evidence.scan import Members, Scanner
+from orchestrator.evidence.source import TextSource
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from orchestrator.evidence.fields import Json
 
-# Panic logs hold raw line feeds inside strings, which strict JSON forbids.
-_DECODER: Final = json.JSONDecoder(strict=False)
+LONGEST_TEXT: Final = 1 << 20  # characters kept of a text body; a resource report has 300 KB
+
+_HEADER_FIELDS: Final = frozenset(
+    {"app_name", "bug_type", "incident_id", "name", "os_version", "platform", "slice_uuid"}
+    | {"timestamp"}
+)
+_BODY_FIELDS: Final = frozenset(
+    {"asi", "build", "captureTime", "date", "exception", "faultingThread", "incident", "osVersion"}
+    | {"isNonFatal", "isSimulated", "largestProcess", "memoryStatus", "modelCode", "panicString"}
+    | {"pid", "procName", "procPath", "procRole", "processes", "product", "string", "termination"}
+    | {"threads", "usedImages"}
+)
+_SPEAKING: Final = _BODY_FIELDS - {"build", "pid", "product", "string"}  # only bodies have them
+
+# What tells a crash report without a header, as older tools saved it, from any other text.
+_PLAIN_CRASH: Final = re.compile(r"^(?:Incident Identifier|Exception Type):", re.MULTILINE)
+_ANY_OBJECT: Final = re.compile(r"\{")
+_OBJECT_ON_NEW_LINE: Final = re.compile(r"(?<=\n)\{")
+_BLANK: Final = "\ufeff\0 \t\r\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Sections:
-    """A report taken apart; what is missing is None and `damage` says why."""
+@dataclass(slots=True)
+class Document:
+    """One report, taken apart."""
 
-    header: Json | None
-    body: Json | None  # the second JSON object
-    rest: str  # everything behind the header
-    damage: str | None  # why there is no header, else why there is no body; None with a body
+    header: Json | None = None
+    body: Json | None = None  # what was read of it, even if it is damaged
+    processes: ProcessList = field(default_factory=ProcessList)
+    text: str = ""  # a body that is not JSON
+    damage: str | None = None  # why header or body is not whole; None with both
+    trailing_ignored: bool = False
+    decode_errors: int = 0
 
-
-def split(content: bytes) -> Sections:
-    """Take a report apart; never raises, whatever the bytes are."""
-    decoded = content.decode("utf-8", errors="replace")
-    if not decoded.strip("\ufeff\0 \t\r\n"):
-        return Sections(None, None, "", "empty")
-    start = decoded.find("{")
-    if start < 0:
-        return Sections(None, None, decoded, "no JSON header")
-    header, end = _object_at(decoded, start)
-    if header is None:
-        return Sections(None, None, decoded, _damage_of(decoded))
-    rest = decoded[end:]
-    return _with_body(header, rest)
+    @property
+    def whole_body(self) -> Json | None:
+        """The body if nothing of it is missing."""
+        return self.body if self.damage is None else None
 
 
-def _with_body(header: Json, rest: str) -> Sections:
-    stripped = rest.lstrip()
-    if not stripped:
-        return Sections(header, None, rest, "no body")
-    body, _ = _object_at(stripped, 0)
-    return Sections(header, body, rest, None if body is not None else _damage_of(stripped))
+def documents(chunks: Iterable[bytes]) -> Iterator[Document]:
+    """Take a file apart into its reports, at least one; never raises, whatever the bytes are."""
+    return _Splitter(TextSource(chunks)).documents()
 
 
-def _object_at(source: str, start: int) -> tuple[Json | None, int]:
-    """Return the JSON object that starts at `start` and where it ends, or None."""
-    try:
-        value, end = _DECODER.raw_decode(source, start)
-    except (ValueError, RecursionError):  # ValueError: also integers beyond Python's digit limit
-        return None, start
-    return (value, end) if isinstance(value, dict) else (None, start)
+class _Splitter:
+    """Pairs headers with bodies, in the order of the file."""
+
+    def __init__(self, source: TextSource) -> None:
+        self._source = source
+        self._current = Document()
+        self._errors_before = 0
+
+    def documents(self) -> Iterator[Document]:
+        while True:
+            yield from self._part()
+            if not self._source.next_part():
+                break
+        yield self._finished()
+
+    def _part(self) -> Iterator[Document]:
+        while True:
+            processes = ProcessList()
+            wanted = _HEADER_FIELDS | _BODY_FIELDS
+            scanner = Scanner(self._source, wanted, {"processes": processes.add})
+            following = scanner.peek()
+            if not following:
+                return
+            if following != "{":
+                self._take_text()
+                continue
+            members = scanner.read_object()
+            if not self._begins_report(members):
+                self._continue(members, processes)
+                continue
+            if self._current.header is not None or _is_plain_crash(self._current.text):
+                yield self._finished()
+            self._begin(members, processes)
+
+    def _begins_report(self, members: Members) -> bool:
+        if self._current.header is None:
+            return True
+        has_type = "bug_type" in members.fields
+        is_body = not _SPEAKING.isdisjoint(members.fields)
+        waits = self._current.body is None and not self._current.text
+        return has_type and not (is_body and waits)
+
+    def _begin(self, members: Members, processes: ProcessList) -> None:
+        """Take a header, or a body without its header line."""
+        is_body = not _SPEAKING.isdisjoint(members.fields)
+        self._current = Document(
+            header=members.fields,
+            body=members.fields if is_body else None,
+            processes=processes,
+            damage=members.damage,
+        )
+
+    def _continue(self, members: Members, processes: ProcessList) -> None:
+        """Take a body, or ignore an object behind it."""
+        current = self._current
+        if current.body is not None or current.text:
+            current.trailing_ignored = True
+            return
+        current.body, current.processes = members.fields, processes
+        current.damage = members.damage
+
+    def _take_text(self) -> None:
+        """Take what is no object: a text body, a remark behind a body, or noise before a header."""
+        source = self._source
+        form = _ANY_OBJECT if self._current.header is None else _OBJECT_ON_NEW_LINE
+        while True:
+            match = form.search(source.text, source.position)
+            part = source.text[source.position : match.start() if match else None]
+            self._add_text(part)
+            source.position += len(part)
+            if match or not source.fill():
+                return
+            if part.endswith("\n") and source.text.startswith("{"):
+                return
+
+    def _add_text(self, part: str) -> None:
+        current = self._current
+        if current.body is not None:
+            current.trailing_ignored = True
+        elif len(current.text) < LONGEST_TEXT:
+            current.text += part[:LONGEST_TEXT]
+
+    def _finished(self) -> Document:
+        """Return the current report with why it is not whole, and begin the next."""
+        done, self._current = self._current, Document()
+        done.decode_errors = self._source.decode_errors - self._errors_before
+        self._errors_before = self._source.decode_errors
+        done.damage = done.damage or _why_incomplete(done)
+        return done
 
 
-def _damage_of(source: str) -> str:
-    # A cut report does not end with the bracket that closes its object.
-    if not source.startswith("{"):
-        return "not JSON"
-    return "damaged" if source.rstrip("\0 \t\r\n").endswith("}") else "truncated"
+def _is_plain_crash(text: str) -> bool:
+    # The system's viewer prints a translation before the full report, which is read instead.
+    return _PLAIN_CRASH.search(text) is not None and "Full Report" not in text
+
+
+def _why_incomplete(document: Document) -> str | None:
+    has_text = bool(document.text.strip(_BLANK))
+    if document.header is None:
+        return "no JSON header" if has_text else "empty"
+    if document.body is not None:
+        return None
+    return "not JSON" if has_text else "no body"

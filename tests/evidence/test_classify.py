@@ -35,6 +35,7 @@ def classified(
     app_name: str = APP,
     lc_uuid: str | None = None,
     clock_offset_s: float = 0.0,
+    end_s: float | None = None,
 ) -> ClassifiedReport:
     return classify(
         parse_report(content, "report.ips"),
@@ -43,6 +44,7 @@ def classified(
         launches=launches or (Window(),),
         clock_offset_s=clock_offset_s,
         tolerance_s=30.0,
+        clock_offset_end_s=end_s,
     )
 
 
@@ -73,10 +75,14 @@ def test_the_same_name_at_another_time_is_not_ours() -> None:
     assert (found.ours, found.in_window, found.launch) == (False, False, None)
 
 
-def test_the_uuid_is_ours_at_any_time_but_then_ends_no_launch() -> None:
+def test_the_uuid_alone_is_not_enough_at_another_time() -> None:
     later = Window(started_s=NOON_S + HOUR_S, ended_s=None)
     found = classified(jetsam(process("renamed")), later, lc_uuid=UUID.upper())
-    assert (found.ours, found.in_window, found.launch) == (True, False, None)
+    assert (found.ours, found.in_window, found.launch) == (False, False, None)
+
+
+def test_the_uuid_decides_and_not_the_name() -> None:
+    assert classified(jetsam(process("renamed")), lc_uuid=UUID.upper()).ours
 
 
 def test_a_name_with_another_uuid_is_another_build() -> None:
@@ -88,8 +94,55 @@ def test_a_name_with_a_pid_that_nobody_launched_is_not_ours() -> None:
     assert not classified(jetsam(process(pid=77)), Window(pid=501)).ours
 
 
-def test_a_name_with_another_uuid_and_our_pid_is_ours() -> None:
-    assert classified(jetsam(process(pid=501)), Window(pid=501), lc_uuid=ELSE).ours
+def test_a_name_with_another_uuid_is_another_build_even_with_our_pid() -> None:
+    assert not classified(jetsam(process(pid=501)), Window(pid=501), lc_uuid=ELSE).ours
+
+
+def test_our_uuid_under_a_pid_that_nobody_launched_is_the_run_befores() -> None:
+    old, new = process(pid=400), process(pid=501, reason=None)
+    assert not classified(jetsam(old, new), Window(pid=501), lc_uuid=UUID).ours
+
+
+def test_of_a_relaunched_app_the_pid_picks_the_launch() -> None:
+    windows = (Window(number=1, pid=400), Window(number=2, pid=501))
+    found = classified(jetsam(process(pid=400), process(pid=501, reason=None)), *windows)
+    assert (found.ours, found.pid, found.launch) == (True, 400, 1)
+
+
+def test_a_phone_that_set_its_clock_in_mid_run_is_understood() -> None:
+    kept = classified(jetsam(process()), clock_offset_s=HOUR_S, end_s=HOUR_S)
+    set_right = classified(jetsam(process()), clock_offset_s=HOUR_S, end_s=0.0)
+    assert (kept.ours, set_right.ours, set_right.at_s) == (False, True, NOON_S)
+
+
+@pytest.mark.parametrize(
+    ("header", "body", "why"),
+    [
+        ({"os_version": "Watch OS 11.5 (22T572)"}, {}, "a companion device's report"),
+        ({"platform": 4}, {}, "a companion device's report"),
+        ({}, {"modelCode": "Watch7,3"}, "a companion device's report"),
+        ({"platform": 7}, {}, "a simulator's report"),
+        ({}, {"isSimulated": 1}, "a simulator's report"),
+        ({}, {"procPath": "/Users/x/Library/Developer/CoreSimulator/D/X"}, "a simulator's report"),
+        ({}, {"modelCode": "Mac14,2"}, "a Mac's report"),
+    ],
+)
+def test_reports_of_other_devices_are_never_ours(
+    header: dict[str, object], body: dict[str, object], why: str
+) -> None:
+    content = report("309", {"pid": 501, **body}, **{"name": APP, **header})
+    found = classified(content)
+    assert (found.ignored, found.ours, found.in_window) == (why, False, True)
+
+
+def test_a_watchs_panic_restarts_no_phone() -> None:
+    assert not classified(report("210", {"product": "Watch7,3", "panicString": "x"})).ours
+
+
+def test_a_thermal_kill_is_marked() -> None:
+    found = classified(crash(termination={"code": 0xC00010FF}))
+    assert (found.kind, found.reason, found.thermal_kill) == ("crash", "thermal", True)
+    assert not classified(crash()).thermal_kill
 
 
 def test_the_clock_of_the_phone_is_corrected() -> None:
@@ -146,7 +199,7 @@ def test_a_time_without_a_zone_is_in_no_window() -> None:
         (crash(termination={"code": 0xC00010FF}), "crash"),
         (report("385", {"exception": {"subtype": "MEMORY"}}, name=APP), "exc_resource"),
         (report("210", {"panicString": "panic"}), "panic"),
-        (report("202", {}, name=APP), "other"),
+        (report("202", {"CPU": 1}, name=APP), "other"),
         (b"", "unparsed"),
     ],
 )
@@ -199,8 +252,11 @@ LONG = "SoakHarnessWithAVeryLongNameIndeedX"
         (LONG[:31], LONG, True),
         (LONG, LONG[:32], True),
         (LONG[:10], LONG, False),  # short names are never cut
+        (LONG[:20], LONG, False),  # nor at any other length
         ("SoakHarness2", APP, False),
-        ("Ünïcödé-Härness", "Ünïcödé-Härness-und-mehr", True),
+        ("Ünïcödé-Här", "Ünïcödé-Härness-und-mehr", True),  # 15 bytes
+        ("Ünïcödé-Hürness", "Ünïcödé-Hürness-und-mehr", False),  # 20 bytes
+        ("Harness-Übung-\ufffd", "Harness-Übung-Übung", True),  # cut within a character
         ("", APP, False),
         (None, APP, False),
         (APP, "", False),

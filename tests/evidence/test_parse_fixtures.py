@@ -17,6 +17,7 @@ from orchestrator.evidence.reports import (
     PanicReport,
     ParsedReport,
     Unparsed,
+    UsageReport,
 )
 from tests.evidence.factory import APP, FIXTURES
 
@@ -104,8 +105,9 @@ def test_other_types_are_kept_with_their_number(name: str) -> None:
 
 def test_the_cpu_resource_report_is_known_noise() -> None:
     report = parsed("C10_cpu_resource_text_202.ips.synced")
-    assert isinstance(report, OtherReport)
+    assert isinstance(report, UsageReport)
     assert report.name == EXPECTED["C10_cpu_resource_text_202.ips.synced"]["kind"]
+    assert (report.event, report.fatal) == ("cpu usage", False)
 
 
 def test_the_panic_says_that_the_phone_restarted() -> None:
