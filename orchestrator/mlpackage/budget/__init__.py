@@ -1,0 +1,1 @@
+"""The KV-cache ceiling: which iPhone holds which context of which model."""
