@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "history": "Show past runs: outcomes and numbers per phone, model or check.",
     "compare": "Compare runs like with like; exit 1 on a regression.",
     "baseline": "Name sets of runs that later ones are held against.",
+    "signoff": "Sign off a release from the evidence of runs; make keys; verify bundles.",
     "virtual": "Virtual iPhones: `fleet virtual serve`.",
     "model": "Core ML packages: build, verify, inspect, lint, budget.",
 }
