@@ -7,7 +7,7 @@ never from a package, so an error in graph, cache, mask, packing or file shows a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +15,31 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from orchestrator.mlpackage.build.constants import Drawn
+    from orchestrator.mlpackage.build.draws import Stored
     from orchestrator.mlpackage.build.recipe import Recipe
 
 Single: TypeAlias = npt.NDArray[np.float32]
+
+
+class WeightSource(Protocol):
+    """Where the forward takes its weights from: drawn from the seed, as a rule."""
+
+    @property
+    def recipe(self) -> Recipe:
+        """The model."""
+        ...
+
+    def matrix(self, layer: int, name: str) -> Stored:
+        """Return a matrix of a layer, `q` to `down`."""
+        ...
+
+    def table(self, name: str) -> Stored:
+        """Return `embed_tokens` or `lm_head`."""
+        ...
+
+    def gain(self, name: str) -> Stored:
+        """Return the gain of a norm: `l0_ln1`, `l0_ln2`, `ln_f`."""
+        ...
 
 
 @dataclass(slots=True)
@@ -31,37 +52,37 @@ class Sequence32:
     values: dict[int, Single] = field(default_factory=dict)
 
 
-def embed(drawn: Drawn, ids: Sequence[int]) -> Sequence32:
+def embed(source: WeightSource, ids: Sequence[int]) -> Sequence32:
     """Return a prompt before the first layer."""
-    table = drawn.table("embed_tokens").dense()
+    table = source.table("embed_tokens").dense()
     return Sequence32(ids, table[np.asarray(ids)].astype(np.float32))
 
 
-def run_layers(drawn: Drawn, layers: range, prompts: Sequence[Sequence32]) -> None:
+def run_layers(source: WeightSource, layers: range, prompts: Sequence[Sequence32]) -> None:
     """Advance prompts through layers; each matrix is expanded once for all of them."""
     for layer in layers:
-        weights = _Layer(drawn, layer)
+        weights = _Layer(source, layer)
         for prompt in prompts:
             prompt.hidden = weights.apply(prompt)
 
 
-def logits(drawn: Drawn, prompt: Sequence32) -> Single:
+def logits(source: WeightSource, prompt: Sequence32) -> Single:
     """Return the logits at every position, [tokens, vocab]."""
-    normed = _norm(prompt.hidden, drawn.gain("ln_f").dense(), drawn.recipe.epsilon)
-    return normed @ drawn.table("lm_head").dense().astype(np.float32).T
+    normed = _norm(prompt.hidden, source.gain("ln_f").dense(), source.recipe.epsilon)
+    return normed @ source.table("lm_head").dense().astype(np.float32).T
 
 
 class _Layer:
     """The matrices of one layer in fp32."""
 
-    def __init__(self, drawn: Drawn, layer: int) -> None:
-        self._recipe: Recipe = drawn.recipe
+    def __init__(self, source: WeightSource, layer: int) -> None:
+        self._recipe: Recipe = source.recipe
         self._number = layer
         self._matrices = {
-            name: drawn.matrix(layer, name).dense().astype(np.float32)
+            name: source.matrix(layer, name).dense().astype(np.float32)
             for name in self._recipe.layer_shapes()
         }
-        self._gains = [drawn.gain(f"l{layer}_{name}").dense() for name in ("ln1", "ln2")]
+        self._gains = [source.gain(f"l{layer}_{name}").dense() for name in ("ln1", "ln2")]
 
     def apply(self, prompt: Sequence32) -> Single:
         """Return the hidden values after this layer; keeps the layer's keys and values."""

@@ -1,0 +1,1 @@
+"""Executes saved packages with NumPy and compares them with an independent forward."""
