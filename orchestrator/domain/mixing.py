@@ -9,6 +9,7 @@ from typing import Final
 
 _MASK: Final = (1 << 64) - 1
 _PROBES: Final = 8
+_SPLIT_CHARACTERS: Final = tuple(character.encode() for character in "é€😀")
 
 
 def mix(x: int) -> int:
@@ -54,3 +55,17 @@ def prompt_ids(  # the scheduled prompt is a public function, so the host knows 
     if bos_id is not None and turn == 1:
         ids[0] = bos_id
     return ids
+
+
+def text_piece(token: int, place: int) -> bytes:
+    """Return the bytes that a token gives where the text is `pieces` (docs/protocol.md, 3.1).
+
+    Pieces join to valid UTF-8 whatever the tokens are, and every second one ends in a character.
+
+    Args:
+        token: The id that was sampled.
+        place: Number of the sample within its turn, from 0, the end token counted.
+    """
+    character = _SPLIT_CHARACTERS[place // 2 % len(_SPLIT_CHARACTERS)]
+    letter = bytes([ord("a") + token % 26])
+    return character[-1:] + letter if place % 2 else letter + character[:-1]

@@ -39,6 +39,16 @@ class Policies(msgspec.Struct, frozen=True, kw_only=True):
     headroom_percent: float
 
 
+class Sampling(msgspec.Struct, frozen=True, kw_only=True):
+    """How the app picks a token from logits; the numbers are None for greedy."""
+
+    mode: str  # `greedy` or `sampled`
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int | None = None
+
+
 class Hello(Record, frozen=True, kw_only=True, tag="hello"):
     """First record of a launch."""
 
@@ -77,6 +87,8 @@ class Hello(Record, frozen=True, kw_only=True, tag="hello"):
     bos_id: int | None = None
     lc_uuid: str | None = None
     boot_time_s: float | None = None
+    sampling: Sampling | None = None
+    text: str | None = None  # which text an id has: `decimal`, `pieces` or `table`
 
 
 class Load(Record, frozen=True, kw_only=True, tag="load"):
@@ -92,6 +104,7 @@ class Load(Record, frozen=True, kw_only=True, tag="load"):
     weights_bytes: int
     footprint: int
     host_bytes: int
+    reason: str = "launch"  # or `reload`
 
 
 class Handler(Record, frozen=True, kw_only=True, tag="handler"):
@@ -149,6 +162,7 @@ class Tokens(Record, frozen=True, kw_only=True, tag="tokens"):
     start_ns: list[int]
     end_ns: list[int]
     text_bytes: int
+    text: str | None = None  # what the view showed: whole characters only
 
 
 class Trim(Record, frozen=True, kw_only=True, tag="trim"):
@@ -205,6 +219,10 @@ class Notice(Record, frozen=True, kw_only=True, tag="notice"):
 class Parity(Record, frozen=True, kw_only=True, tag="parity"):
     """A parity audit compared logits with a freshly fed state."""
 
+    conversation: int | None = None
+    turn: int | None = None
+    n: int | None = None  # rows compared
+    state: int | None = None  # the audit's
     max_abs: float
     top1_equal: bool
     top3_contained: bool
@@ -238,6 +256,7 @@ class Lifecycle(Record, frozen=True, kw_only=True, tag="lifecycle"):
 
     event: str
     phase: str
+    origin: str = "phone"  # or `scenario`
 
 
 class Breadcrumb(Record, frozen=True, kw_only=True, tag="breadcrumb"):
@@ -271,6 +290,7 @@ class TurnEnd(Record, frozen=True, kw_only=True, tag="turn_end"):
     generated: int
     consumed: int
     text_hash: str
+    held_bytes: int = 0  # of a character that never became whole
 
 
 class Bye(Record, frozen=True, kw_only=True, tag="bye"):

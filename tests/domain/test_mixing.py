@@ -1,4 +1,6 @@
-from orchestrator.domain.mixing import mix, probe_rows, prompt_ids
+import pytest
+
+from orchestrator.domain.mixing import mix, probe_rows, prompt_ids, text_piece
 
 
 def test_mix_is_splitmix64() -> None:
@@ -34,3 +36,11 @@ def test_lengths_and_ids_stay_in_their_ranges() -> None:
     prompts = [prompt(7, conversation, turn) for conversation in (1, 2) for turn in range(2, 40)]
     assert {len(ids) for ids in prompts} == set(range(3, 10))
     assert all(2 <= token < 50 for ids in prompts for token in ids)
+
+
+def test_pieces_of_any_tokens_join_to_whole_text_and_split_characters() -> None:
+    pieces = [text_piece(token, place) for place, token in enumerate((26, 1, 2, 3, 4, 5, 6, 7))]
+    assert b"".join(pieces).decode() == "aébc€de😀fgéh"
+    for piece in pieces[::2]:
+        with pytest.raises(UnicodeDecodeError):
+            piece.decode()

@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.virtual.kernel.errors import LaunchRefusedError
+from orchestrator.virtual.kernel.image import lc_uuid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,6 +80,16 @@ def child_environment(
         "FLEET_PRODUCT_TYPE": facts.model.product_type,
         "FLEET_OS": facts.os,
         "FLEET_BUILD": facts.build,
+        "FLEET_BOOT_TIME_S": str(facts.boot_time_s),
+        "FLEET_LC_UUID": _uuid_of(app),
         "FLEET_PARENT_PID": str(os.getpid()),
     }
     return inherited | dict(given) | phone
+
+
+def _uuid_of(app: InstalledApp) -> str:
+    """Return the UUID that reports name the app by, empty where its file cannot be read."""
+    try:
+        return lc_uuid(app.executable)
+    except OSError:
+        return ""
