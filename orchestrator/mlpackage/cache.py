@@ -57,15 +57,13 @@ def cached_states(function: Function) -> tuple[CachedState, ...]:
     producers = produced_by(function.block)
     operations = list(function.block.walk())
     reads = Counter(op.input_name("input") for op in operations if op.kind == "read_state")
-    writes = [op for op in operations if op.kind == "write_state"]
+    writes: dict[str | None, list[Operation]] = {}
+    for operation in operations:
+        if operation.kind == "write_state":
+            writes.setdefault(operation.input_name("input"), []).append(operation)
+    mask_length = _mask_length(function)
     return tuple(
-        _cached(
-            state,
-            reads[state.name],
-            [op for op in writes if op.input_name("input") == state.name],
-            producers,
-            _mask_length(function),
-        )
+        _cached(state, reads[state.name], writes.get(state.name, []), producers, mask_length)
         for state in function.states
     )
 

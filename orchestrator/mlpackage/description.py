@@ -11,7 +11,15 @@ from typing import Final
 from orchestrator.mlpackage.errors import FormatError
 from orchestrator.mlpackage.graph import Feature, Function, Model, TensorType
 from orchestrator.mlpackage.program import ProgramDecoder
-from orchestrator.mlpackage.protobuf import WireReader, as_bytes, as_int, as_text, signed
+from orchestrator.mlpackage.protobuf import (
+    Message,
+    WireReader,
+    as_bytes,
+    as_int,
+    as_text,
+    shape_of,
+    signed,
+)
 
 _ML_PROGRAM: Final = 502
 _OTHER_KINDS: Final = {
@@ -56,8 +64,9 @@ def decode_model(specification: bytes) -> Model:
         FormatError: If the bytes are no specification, or it holds no ML program.
     """
     wire = WireReader()
-    spec_version, description, program = 0, b"", None
-    for number, value in wire.fields(specification):
+    spec_version, program = 0, None
+    description: Message = b""
+    for number, value in wire.fields(memoryview(specification)):
         if number == 1:
             spec_version = as_int(value)
         elif number == 2:
@@ -84,7 +93,7 @@ class _DescriptionDecoder:
         self._default = ""
 
     def described(
-        self, spec_version: int, description: bytes, functions: dict[str, Function]
+        self, spec_version: int, description: Message, functions: dict[str, Function]
     ) -> Model:
         for number, value in self._wire.fields(description):
             if number == 20:
@@ -106,7 +115,7 @@ class _DescriptionDecoder:
         # Maps have no order on the wire: two writers of one model must read the same.
         return Model(spec_version, dict(sorted(functions.items())), default, self._metadata)
 
-    def _function(self, message: bytes) -> None:
+    def _function(self, message: Message) -> None:
         name, features = "", _Features()
         for number, value in self._wire.fields(message):
             if number == 1:
@@ -118,13 +127,14 @@ class _DescriptionDecoder:
         self._by_function[name] = features
 
     def _feature_into(
-        self, features: _Features, lists: dict[int, str], number: int, value: int | bytes
+        self, features: _Features, lists: dict[int, str], number: int, value: int | Message
     ) -> None:
         if number in lists:
             getattr(features, lists[number]).append(self._feature(as_bytes(value)))
 
-    def _feature(self, message: bytes) -> Feature:
-        name, kind, array = "", "other", b""
+    def _feature(self, message: Message) -> Feature:
+        name, kind = "", "other"
+        array: Message = b""
         for number, value in self._wire.fields(message):
             if number == 1:
                 name = as_text(value)
@@ -132,7 +142,7 @@ class _DescriptionDecoder:
                 kind, array = self._feature_type(as_bytes(value))
         return self._array(name, kind, array)
 
-    def _feature_type(self, message: bytes) -> tuple[str, bytes]:
+    def _feature_type(self, message: Message) -> tuple[str, Message]:
         """Return the kind and the `ArrayFeatureType` message within."""
         for number, value in self._wire.fields(message):
             if number == 5:
@@ -143,7 +153,7 @@ class _DescriptionDecoder:
                         return "state", as_bytes(array)
         return "other", b""
 
-    def _array(self, name: str, kind: str, message: bytes) -> Feature:
+    def _array(self, name: str, kind: str, message: Message) -> Feature:
         shape: list[int] = []
         dtype = "unused"
         enumerated: list[tuple[int, ...]] = []
@@ -159,21 +169,21 @@ class _DescriptionDecoder:
             elif number == 31:
                 ranges += [self._range(item) for item in self._ones(as_bytes(value))]
         return Feature(
-            name, kind, TensorType(dtype, tuple(shape)), tuple(enumerated), tuple(ranges)
+            name, kind, TensorType(dtype, shape_of(shape)), tuple(enumerated), tuple(ranges)
         )
 
-    def _ones(self, message: bytes) -> list[bytes]:
+    def _ones(self, message: Message) -> list[Message]:
         """Return the messages in field 1."""
         return [as_bytes(value) for number, value in self._wire.fields(message) if number == 1]
 
-    def _shape(self, message: bytes) -> tuple[int, ...]:
+    def _shape(self, message: Message) -> tuple[int, ...]:
         shape: list[int] = []
         for number, value in self._wire.fields(message):
             if number == 1:
                 shape += self._wire.signed_numbers(value)
-        return tuple(shape)
+        return shape_of(shape)
 
-    def _range(self, message: bytes) -> tuple[int, int | None]:
+    def _range(self, message: Message) -> tuple[int, int | None]:
         least, most = 0, -1
         for number, value in self._wire.fields(message):
             if number == 1:
@@ -182,7 +192,7 @@ class _DescriptionDecoder:
                 most = signed(as_int(value))
         return least, None if most < 0 else most
 
-    def _read_metadata(self, message: bytes) -> None:
+    def _read_metadata(self, message: Message) -> None:
         for number, value in self._wire.fields(message):
             if number == 100:
                 entry = dict(self._wire.fields(as_bytes(value)))

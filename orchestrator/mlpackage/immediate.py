@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.mlpackage.errors import FormatError
-from orchestrator.mlpackage.protobuf import WireReader, as_bytes, as_text, packed_floats
+from orchestrator.mlpackage.protobuf import Message, WireReader, as_bytes, as_text, packed_floats
 
 if TYPE_CHECKING:
     from orchestrator.mlpackage.graph import Value
@@ -34,7 +34,7 @@ def literal(value: Value) -> Literal:
     return ()
 
 
-def _elements(wire: WireReader, choice: int, repeated: bytes) -> Literal:
+def _elements(wire: WireReader, choice: int, repeated: Message) -> Literal:
     """Return the elements of one of the `Repeated...` messages, whose one field is 1."""
     parts = [part for number, part in wire.fields(repeated) if number == 1]
     if choice in (1, 6):

@@ -31,13 +31,13 @@ def roles(models: Iterable[Model]) -> Mapping[str, tuple[str, ...]]:
 
     A feature whose name looks like nothing known has no role: the person names it.
     """
-    found: dict[str, list[str]] = {}
+    found: dict[str, dict[str, None]] = {}  # ordered, without repeats
     for model in models:
         for function in model.functions.values():
             for feature in (*function.inputs, *function.outputs, *function.states):
                 role = _role(feature.name)
-                if role and feature.name not in found.setdefault(role, []):
-                    found[role].append(feature.name)
+                if role:
+                    found.setdefault(role, {})[feature.name] = None
     return {role: tuple(found[role]) for role, _ in _LOOKS if role in found}
 
 

@@ -18,7 +18,14 @@ from orchestrator.mlpackage.graph import (
     TensorType,
     Value,
 )
-from orchestrator.mlpackage.protobuf import WireReader, as_bytes, as_int, as_text
+from orchestrator.mlpackage.protobuf import (
+    RANK_LIMIT,
+    Message,
+    WireReader,
+    as_bytes,
+    as_int,
+    as_text,
+)
 
 _DTYPES: Final = {
     0: "unused",
@@ -47,6 +54,7 @@ _DTYPES: Final = {
 }
 # Blocks lie in blocks for loops and conditions; types lie in types for lists and states.
 _DEPTH_LIMIT: Final = 16
+_OPERATION_LIMIT: Final = 200_000  # a package of 1.1 B parameters with two functions has 3,500
 _UNTYPED: Final = TensorType("unused")
 _MODEL_PATH: Final = "@model_path/"
 
@@ -56,8 +64,9 @@ class ProgramDecoder:
 
     def __init__(self, wire: WireReader) -> None:
         self._wire = wire
+        self._operations_left = _OPERATION_LIMIT
 
-    def functions(self, program: bytes) -> dict[str, Function]:
+    def functions(self, program: Message) -> dict[str, Function]:
         """Return the functions of a `Program` by name, without their descriptions.
 
         Raises:
@@ -70,9 +79,10 @@ class ProgramDecoder:
                 functions[name] = self._function(name, body)
         return functions
 
-    def _entry(self, value: int | bytes) -> tuple[str, bytes]:
+    def _entry(self, value: int | Message) -> tuple[str, Message]:
         """Return key and value of a map's entry."""
-        key, content = "", b""
+        key = ""
+        content: Message = b""
         for number, part in self._wire.fields(as_bytes(value)):
             if number == 1:
                 key = as_text(part)
@@ -80,10 +90,10 @@ class ProgramDecoder:
                 content = as_bytes(part)
         return key, content
 
-    def _function(self, name: str, message: bytes) -> Function:
+    def _function(self, name: str, message: Message) -> Function:
         opset = ""
         parameters: list[NamedType] = []
-        bodies: dict[str, bytes] = {}
+        bodies: dict[str, Message] = {}
         for number, value in self._wire.fields(message):
             if number == 1:
                 parameters.append(self._named_type(as_bytes(value)))
@@ -98,7 +108,7 @@ class ProgramDecoder:
         body = bodies.get(opset, next(iter(bodies.values())))
         return Function(name, opset, tuple(parameters), self._block(body, 0))
 
-    def _block(self, message: bytes, depth: int) -> Block:
+    def _block(self, message: Message, depth: int) -> Block:
         if depth > _DEPTH_LIMIT:
             raise FormatError("blocks are nested deeper than any model does")
         inputs: list[NamedType] = []
@@ -113,7 +123,10 @@ class ProgramDecoder:
                 inputs.append(self._named_type(as_bytes(value)))
         return Block(tuple(inputs), tuple(outputs), tuple(operations))
 
-    def _operation(self, message: bytes, depth: int) -> Operation:
+    def _operation(self, message: Message, depth: int) -> Operation:
+        self._operations_left -= 1
+        if self._operations_left < 0:
+            raise FormatError("more operations than any model has")
         kind = ""
         inputs: dict[str, tuple[Argument, ...]] = {}
         outputs: list[NamedType] = []
@@ -134,7 +147,7 @@ class ProgramDecoder:
                 attributes[name] = self._value(content)
         return Operation(kind, inputs, tuple(outputs), attributes, tuple(blocks))
 
-    def _arguments(self, message: bytes) -> tuple[Argument, ...]:
+    def _arguments(self, message: Message) -> tuple[Argument, ...]:
         arguments: list[Argument] = []
         for number, binding in self._wire.fields(message):
             if number != 1:
@@ -146,18 +159,18 @@ class ProgramDecoder:
                     arguments.append(self._value(as_bytes(value)))
         return tuple(arguments)
 
-    def _value(self, message: bytes) -> Value:
+    def _value(self, message: Message) -> Value:
         kind, blob, immediate = _UNTYPED, None, b""
         for number, value in self._wire.fields(message):
             if number == 2:
                 kind, _ = self._value_type(as_bytes(value), 0)
             elif number == 3:
-                immediate = as_bytes(value)
+                immediate = bytes(as_bytes(value))
             elif number == 5:
                 blob = self._blob(as_bytes(value))
         return Value(kind, blob, immediate)
 
-    def _blob(self, message: bytes) -> BlobRef:
+    def _blob(self, message: Message) -> BlobRef:
         file, offset = "", 0
         for number, value in self._wire.fields(message):
             if number == 1:
@@ -166,7 +179,7 @@ class ProgramDecoder:
                 offset = as_int(value)
         return BlobRef(file, offset)
 
-    def _named_type(self, message: bytes) -> NamedType:
+    def _named_type(self, message: Message) -> NamedType:
         name, kind, is_state = "", _UNTYPED, False
         for number, value in self._wire.fields(message):
             if number == 1:
@@ -175,7 +188,7 @@ class ProgramDecoder:
                 kind, is_state = self._value_type(as_bytes(value), 0)
         return NamedType(name, kind, is_state)
 
-    def _value_type(self, message: bytes, depth: int) -> tuple[TensorType, bool]:
+    def _value_type(self, message: Message, depth: int) -> tuple[TensorType, bool]:
         """Return the tensor type and whether it is a state; lists and tuples have none."""
         if depth > _DEPTH_LIMIT:
             raise FormatError("types are nested deeper than any model does")
@@ -188,7 +201,7 @@ class ProgramDecoder:
                         return self._value_type(as_bytes(wrapped), depth + 1)[0], True
         return _UNTYPED, False
 
-    def _tensor_type(self, message: bytes) -> TensorType:
+    def _tensor_type(self, message: Message) -> TensorType:
         dtype = "unused"
         shape: list[int | None] = []
         for number, value in self._wire.fields(message):
@@ -197,9 +210,11 @@ class ProgramDecoder:
                 dtype = _DTYPES.get(code, f"type {code}")
             elif number == 3:
                 shape.append(self._dimension(as_bytes(value)))
+        if len(shape) > RANK_LIMIT:
+            raise FormatError(f"a tensor of {len(shape)} axes")
         return TensorType(dtype, tuple(shape))
 
-    def _dimension(self, message: bytes) -> int | None:
+    def _dimension(self, message: Message) -> int | None:
         for number, value in self._wire.fields(message):
             if number == 1:
                 # proto3 leaves a zero out, so an empty message is a length of 0.

@@ -17,8 +17,13 @@ from orchestrator.mlpackage.errors import FormatError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# A 1.1 B parameter package with two functions has about 120,000 fields.
-FIELD_LIMIT: Final = 3_000_000
+# A message as it lies in its parent: a view of a large one, so that nesting copies nothing.
+Message = bytes | memoryview
+
+FIELD_LIMIT: Final = 1_500_000  # a package of 1.1 B parameters with two functions has 113,000
+RANK_LIMIT: Final = 16
+
+_COPIED_BYTES: Final = 4096  # below it bytes are faster than a view
 
 _MAX_SHIFT: Final = 63
 _FIXED_BYTES: Final = {1: 8, 5: 4}
@@ -30,8 +35,8 @@ class WireReader:
     def __init__(self, field_limit: int = FIELD_LIMIT) -> None:
         self._left = field_limit
 
-    def fields(self, message: bytes) -> Iterator[tuple[int, int | bytes]]:
-        """Yield `(field number, value)`: an int for a varint, bytes for everything else.
+    def fields(self, message: Message) -> Iterator[tuple[int, int | Message]]:
+        """Yield `(field number, value)`: an int for a varint, a message else.
 
         Raises:
             FormatError: If the message is cut, malformed, or the reader visited too many fields.
@@ -57,10 +62,11 @@ class WireReader:
                 raise FormatError(f"wire type {wire_type} at byte {position}")
             if size > end - position:
                 raise FormatError(f"a field of {size} bytes with {end - position} bytes left")
-            yield key >> 3, message[position : position + size]
+            part = message[position : position + size]
+            yield key >> 3, bytes(part) if size < _COPIED_BYTES else part
             position += size
 
-    def signed_numbers(self, value: int | bytes) -> list[int]:
+    def signed_numbers(self, value: int | Message) -> list[int]:
         """Return a repeated int64 or int32 field, whether packed or not."""
         if isinstance(value, int):
             return [signed(value)]
@@ -75,7 +81,7 @@ class WireReader:
         return numbers
 
 
-def varint(message: bytes, position: int) -> tuple[int, int]:
+def varint(message: Message, position: int) -> tuple[int, int]:
     """Return the unsigned number at `position` and where it ends."""
     if position >= len(message):
         raise FormatError("the message ends within a number")
@@ -85,7 +91,7 @@ def varint(message: bytes, position: int) -> tuple[int, int]:
     return _rest_of_varint(message, position + 1, first)
 
 
-def _rest_of_varint(message: bytes, position: int, first: int) -> tuple[int, int]:
+def _rest_of_varint(message: Message, position: int, first: int) -> tuple[int, int]:
     number, shift = first & 0x7F, 7
     for place in range(position, len(message)):
         byte = message[place]
@@ -103,21 +109,21 @@ def signed(number: int) -> int:
     return number - (1 << 64) if number >= 1 << 63 else number
 
 
-def as_bytes(value: int | bytes) -> bytes:
+def as_bytes(value: int | Message) -> Message:
     """Return the bytes of a length-delimited field."""
     if isinstance(value, int):
         raise FormatError("a number where a message belongs")
     return value
 
 
-def as_int(value: int | bytes) -> int:
+def as_int(value: int | Message) -> int:
     """Return the number of a varint field."""
     if isinstance(value, int):
         return value
     raise FormatError("a message where a number belongs")
 
 
-def as_text(value: int | bytes) -> str:
+def as_text(value: int | Message) -> str:
     """Return the text of a string field."""
     try:
         return str(as_bytes(value), "utf-8")
@@ -125,7 +131,14 @@ def as_text(value: int | bytes) -> str:
         raise FormatError("a name is not UTF-8") from None
 
 
-def packed_floats(value: bytes, code: str) -> tuple[float, ...]:
+def shape_of(lengths: list[int]) -> tuple[int, ...]:
+    """Return axes as a shape; a rank that no tensor has would cost time wherever it is used."""
+    if len(lengths) > RANK_LIMIT:
+        raise FormatError(f"a shape of {len(lengths)} axes")
+    return tuple(lengths)
+
+
+def packed_floats(value: Message, code: str) -> tuple[float, ...]:
     """Return packed fixed-width numbers; `code` is `f` (float) or `d` (double)."""
     size = struct.calcsize(code)
     if len(value) % size:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.mlpackage.graph import BITS, produced_by, product
@@ -29,6 +30,9 @@ _PASSES_THROUGH: Final = frozenset({"reshape", "transpose", "expand_dims", "sque
 _DATA_PARAMETERS: Final = ("indices", "data", "quantized_data", "nonzero_data")
 _CONSTEXPR: Final = "constexpr_"
 _CHAIN_LIMIT: Final = 8
+# A decompression has at most 5 parameters; a hostile program must not make us follow more.
+_PART_LIMIT: Final = 8
+_PART_DEPTH: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ def stored_weights(function: Function) -> tuple[StoredWeight, ...]:
         if isinstance(argument, str):
             weight = _behind(argument, operation.kind, producers)
         else:
-            weight = _dense(operation.outputs[0].name, operation.kind, argument)
+            weight = _dense(parameter, operation.kind, argument)
         if weight is not None:
             found.append(weight)
     return tuple(found)
@@ -174,19 +178,19 @@ def _parts(
     operation: Operation, producers: Mapping[str, Operation], depth: int = 0
 ) -> Iterator[tuple[str, Value]]:
     """Yield the constants of a decompression; iOS 16 has them as attributes, iOS 18 as inputs."""
-    yield from operation.attributes.items()
-    for parameter, arguments in operation.inputs.items():
-        for argument in arguments:
-            if not isinstance(argument, str):
-                yield parameter, argument
-                continue
-            source = producers.get(argument)
-            if source is None or depth > 2:
-                continue
-            if source.kind == "const" and "val" in source.attributes:
-                yield parameter, source.attributes["val"]
-            elif source.kind.startswith(_CONSTEXPR):  # a palette of a sparse weight, and the like
-                yield from _parts(source, producers, depth + 1)
+    yield from islice(operation.attributes.items(), _PART_LIMIT)
+    for parameter, arguments in islice(operation.inputs.items(), _PART_LIMIT):
+        argument = arguments[0] if arguments else ""
+        if not isinstance(argument, str):
+            yield parameter, argument
+            continue
+        source = producers.get(argument)
+        if source is None:
+            continue
+        if source.kind == "const" and "val" in source.attributes:
+            yield parameter, source.attributes["val"]
+        elif source.kind.startswith(_CONSTEXPR) and depth < _PART_DEPTH:
+            yield from _parts(source, producers, depth + 1)  # a sparse weight's palette
 
 
 def _table_bits(table: Value) -> int:
