@@ -7,7 +7,6 @@ selection stands, and no directory is made before a run can start.
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -36,6 +35,7 @@ from orchestrator.soak.locks import lock_folder, phones_held
 from orchestrator.soak.plan import Absence, Participants, make_plan
 from orchestrator.soak.run_directory import RunRecorder, new_run_id
 from orchestrator.soak.session import SessionOrder
+from orchestrator.soak.work_folder import work_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from orchestrator.runlog.documents import PlanDocument, PlannedPhone, SummaryDocument
 
 DISCOVERY_LIMIT_S: Final = 30.0
+VIRTUAL_LOG: Final = "virtual-phones.log"
 USBMUX_ENVIRONMENT: Final = "USBMUXD_SOCKET_ADDRESS"
 
 
@@ -74,6 +75,7 @@ class Lab:
     config: FleetConfig
     scenario: Scenario
     run_id: str
+    folder: Path  # for what the run needs and nobody keeps
     sources: tuple[UsbmuxSource, ...]
 
     def address_of(self, source: str) -> str:
@@ -100,13 +102,13 @@ async def run_soak(options: SoakOptions) -> tuple[Path, SummaryDocument]:
     scenario = scenario_of(options.scenario or config.scenario, config.workload, options.duration_s)
     run_id = new_run_id(time.time())
     async with AsyncExitStack() as stack:
-        sources = await _sources(options, config, run_id, stack)
-        lab = Lab(options, config, scenario, run_id, sources)
+        folder = stack.enter_context(work_folder())
+        sources = await _sources(options, config, folder, stack)
+        lab = Lab(options, config, scenario, run_id, folder, sources)
         participants = await _participants(lab)
         keys = [lab.lock_key(phone) for phone in participants.phones]
         stack.enter_context(phones_held(keys, run_id, folder=lock_folder()))
         virtual = all(phone.virtual for phone in participants.phones)
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fleet-app-")))
         package = await anyio.to_thread.run_sync(built_app, config, folder, virtual)
         paths = await _campaign(lab, participants, package)
     summary = await anyio.to_thread.run_sync(remake, paths)
@@ -114,14 +116,14 @@ async def run_soak(options: SoakOptions) -> tuple[Path, SummaryDocument]:
 
 
 async def _sources(
-    options: SoakOptions, config: FleetConfig, run_id: str, stack: AsyncExitStack
+    options: SoakOptions, config: FleetConfig, folder: Path, stack: AsyncExitStack
 ) -> tuple[UsbmuxSource, ...]:
     if not options.virtual:
         return tuple(UsbmuxSource(source.name, source.usbmux) for source in config.sources)
     spec = FarmSpec(
         phones=[(phone.model, phone.os) for phone in config.virtual.phones],
         memory_scale=config.virtual.memory_scale,
-        log=Path(tempfile.gettempdir()) / f"fleet-virtual-{run_id}.log",
+        log=folder / VIRTUAL_LOG,
     )
     farm = await stack.enter_async_context(virtual_phones(spec))
     # The client library reads the address from the environment in places that ignore its argument.
@@ -184,7 +186,8 @@ async def _campaign(lab: Lab, participants: Participants, package: AppPackage) -
             return Pmd3Link(by_udid[phone.udid], address, brokers[phone.source])
 
         orders = _orders(lab, plan, package, packages)
-        await Campaign(orders, link_to, recorder).run()
+        log = lab.folder / VIRTUAL_LOG
+        await Campaign(orders, link_to, recorder, kept=[log] if log.exists() else []).run()
     return recorder.paths.root
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -30,6 +31,7 @@ class Campaign:
     orders: Sequence[SessionOrder]
     link_to: Callable[[PlannedPhone], PhoneLink]
     recorder: RunRecorder
+    kept: Sequence[Path] = ()  # files of the run's work folder that belong to its evidence
     stop: anyio.Event = field(default_factory=anyio.Event)
     interrupted_by: str | None = None
 
@@ -41,6 +43,8 @@ class Campaign:
                 for order in self.orders:
                     sessions.start_soon(self._soak, order)
             tasks.cancel_scope.cancel()
+        for file in self.kept:
+            shutil.copyfile(file, self.recorder.paths.root / file.name)
         self.recorder.finish(self.interrupted_by)
 
     async def _soak(self, order: SessionOrder) -> None:

@@ -77,8 +77,7 @@ async def _ready(process: Process, log: Path) -> Farm:
         return msgspec.json.decode(line, type=Farm)
     except (TimeoutError, anyio.IncompleteRead, anyio.EndOfStream, msgspec.DecodeError) as error:
         raise FarmError(
-            f"the virtual phones did not start: {_last_line(log) or 'no answer'}",
-            remedy=f"See {log}",
+            f"the virtual phones did not start: {_last_line(log) or 'no answer'}"
         ) from error
 
 
