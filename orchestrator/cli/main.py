@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 COMMANDS: Final = {
     "soak": "Soak phones and state per phone whether the contract held.",
     "report": "Remake all reports of a run from its directory.",
+    "crashlog": "Read diagnostic reports: `fleet crashlog parse PATH...`.",
     "devices": "List the phones that are attached.",
     "contract": "Answer a vector file with the traces of the pipeline contract.",
     "history": "Show past runs: outcomes and numbers per phone, model or check.",

@@ -25,6 +25,7 @@ from orchestrator.evidence.reports import (
     ReportHeader,
     Unparsed,
 )
+from orchestrator.evidence.scan import DAMAGED, TRUNCATED
 from orchestrator.evidence.sections import Document, documents
 from orchestrator.evidence.source import CHUNK_BYTES, LONGEST_FILE_BYTES
 from orchestrator.evidence.times import first_certain
@@ -42,6 +43,7 @@ _PLAIN_FIELD: Final = re.compile(
     r"[ \t]*(.{1,512}?)[ \t\r]{0,8}$",
     re.MULTILINE,
 )
+_RESTART_LINE: Final = re.compile(r"^(?:panic\(|Boot faults:).{1,512}", re.MULTILINE)
 _PLAIN_TYPE: Final = "109"  # the same text, with a header before it
 
 
@@ -145,7 +147,8 @@ def _bug_type(source: Json) -> str | None:
 
 def _typed(header: ReportHeader, document: Document) -> ParsedReport:
     if header.bug_type is None:
-        return Unparsed(header, document.damage or "no bug type")
+        is_whole = document.header is not None and document.damage not in (TRUNCATED, DAMAGED)
+        return Unparsed(header, "no bug type" if is_whole else document.damage or "no bug type")
     reader = _READERS.get(header.bug_type)
     return reader(header, document) if reader else OtherReport(header, header.bug_type)
 
@@ -180,6 +183,9 @@ def _usage(header: ReportHeader, document: Document) -> ParsedReport:
 def _panic(header: ReportHeader, document: Document) -> ParsedReport:
     # A panic whose body is damaged still says that the phone restarted.
     words = text(document.body or {}, "panicString", "string")
+    if words is None and document.text.strip():
+        stated = _RESTART_LINE.search(document.text)
+        return PanicReport(header, stated[0] if stated else document.text.split("\n", 1)[0])
     first_line = words.strip().partition("\n")[0] if words else None
     return PanicReport(header, first_line, document.damage)
 
