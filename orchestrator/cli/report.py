@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,9 @@ app = typer.Typer(rich_markup_mode=None)
 def report(
     run: Annotated[Path, typer.Argument(help="A run directory, for example runs/latest.")],
     json: Annotated[bool, typer.Option("--json", help="Print summary.json on stdout.")] = False,
+    github: Annotated[
+        bool, typer.Option("--github", help="Annotations on stdout, and the step summary.")
+    ] = False,
 ) -> None:
     """Remake JUnit, HTML, Markdown and JSON of a run from its directory.
 
@@ -25,7 +29,32 @@ def report(
     from orchestrator.report.remake import remake
 
     summary = remake(run)
-    if json:
+    if github:
+        _tell_github(run)
+    elif json:
         print_json(summary)
     else:
         print_report(run, summary)
+
+
+def _tell_github(run: Path) -> None:
+    """Print annotations, and append the summary to the file that GitHub names."""
+    from orchestrator.report.annotations import annotation_lines
+    from orchestrator.report.rundir import read_run
+    from orchestrator.runlog.documents import VerdictDocument
+    from orchestrator.runlog.files import read_document
+
+    record = read_run(run)
+    plan = record.plan
+    directories = [phone.directory for phone in plan.phones] if plan else []
+    directories += [phone.directory for phone in plan.absent] if plan else []
+    verdicts = [
+        read_document(record.paths.device(name).verdict, VerdictDocument) for name in directories
+    ]
+    required = plan.requires.checks if plan else []
+    for line in annotation_lines(verdicts, required):
+        print(line)
+    target = os.environ.get("GITHUB_STEP_SUMMARY")
+    if target:
+        with Path(target).open("ab") as file:
+            file.write(record.paths.summary_md.read_bytes())

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
-from orchestrator.report.summary_md import summary_markdown
+from orchestrator.report.summary_md import (
+    SUMMARY_LIMIT_BYTES,
+    summary_markdown,
+    within_limit,
+)
 from orchestrator.runlog.documents import SkippedPhone
 from tests.report.results import HOSTILE, check, death, phone, run, verdict
 
@@ -58,3 +62,28 @@ def test_skipped_phones_are_listed_with_the_reason() -> None:
 def test_an_interrupted_and_an_endless_run_say_so() -> None:
     assert "interrupted by SIGINT" in summary_markdown(run(interrupted_by="SIGINT"))
     assert "the run never ended by itself" in summary_markdown(run(ended_s=None))
+
+
+def test_a_summary_that_ci_would_refuse_is_cut_at_a_whole_line_and_says_so() -> None:
+    failing = [check(f"memory.peak{n}", "fail", reason="x" * 400) for n in range(30)]
+    phones = [
+        phone(verdict(*failing, outcome="FAIL", alias=f"phone-{n}", explanation="é" * 90))
+        for n in range(100)
+    ]
+    text = summary_markdown(run(*phones))
+    assert len(text.encode()) <= SUMMARY_LIMIT_BYTES
+    assert text.count("| FAIL |") == 100
+    assert " more lines are left out" in text.splitlines()[-1]
+    assert {len(row) for row in rows(text)} == {8, 6}
+
+
+def test_a_text_within_the_limit_is_left_alone() -> None:
+    assert within_limit("é\n" * 10, 30) == "é\n" * 10
+    assert "3 more lines" in within_limit("é" * 50 + "\n" + "x" * 200 + "\ny\nz\n", 302)
+
+
+def test_one_megabyte_of_a_phones_text_does_not_crowd_out_the_others() -> None:
+    loud = phone(verdict(alias="loud", outcome="FAIL", explanation="x" * 2_000_000))
+    text = summary_markdown(run(loud, phone(death(alias="quiet"))))
+    assert len(text) < 10_000
+    assert "### quiet" in text
