@@ -21,6 +21,9 @@ let package = Package(
     .executableTarget(name: "harness-host", dependencies: ["HostPlatform", "SoakRunner", "CHost"]),
     .testTarget(name: "HarnessCoreTests", dependencies: ["HarnessCore"]),
     .testTarget(
+      name: "ReferenceEngineTests",
+      dependencies: ["ReferenceEngine", "StreamingLM", "HarnessCore"], exclude: ["Fixtures"]),
+    .testTarget(
       name: "StreamingLMTests", dependencies: ["StreamingLM", "ReferenceEngine"]),
     .testTarget(
       name: "SoakRunnerTests",

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CHost
+import StreamingLM
+
+/// The forward pass in single precision, a block of tokens at a time, over a cache of halves.
+///
+/// Not thread-safe: one owner, one block in flight. Time inside attention and outside of it is summed, so that the
+/// growth of the one can be told from the flatness of the other.
+public final class Decoder {
+  /// Which rows of the cache a token sees.
+  public enum Visibility {
+    /// Its own and all before it.
+    case causal
+    /// All rows, with halves [block, length] added to the scores, as a graph does.
+    case mask(UnsafePointer<UInt16>)
+  }
+
+  /// The weights.
+  public let weights: DecoderWeights
+  /// Most tokens of a block.
+  public let widestBlock: Int
+  /// Logits of the last `computeLogits`, [vocabulary].
+  public let logits: UnsafeBufferPointer<Float>
+  /// Nanoseconds inside attention since the decoder was made.
+  public private(set) var attentionNs: Int64 = 0
+  /// Nanoseconds inside layers and head, attention left out, since the decoder was made.
+  public private(set) var projectionNs: Int64 = 0
+
+  private let shape: DecoderShape
+  private let scratch: MappedArray<Float>
+  private let hidden: UnsafeMutablePointer<Float>
+  private let normed: UnsafeMutablePointer<Float>
+  private let queries: UnsafeMutablePointer<Float>
+  private let keys: UnsafeMutablePointer<Float>
+  private let values: UnsafeMutablePointer<Float>
+  private let mixed: UnsafeMutablePointer<Float>
+  private let gate: UnsafeMutablePointer<Float>
+  private let up: UnsafeMutablePointer<Float>
+  private let scores: UnsafeMutablePointer<Float>
+  private let logitStore: UnsafeMutablePointer<Float>
+
+  /// - Parameters:
+  ///   - weights: The weights, shared by as many decoders as wanted.
+  ///   - widestBlock: Most tokens of a block; 8 keep the inputs of a product in the first cache.
+  /// - Throws: `EngineError.memory` when the system gives none.
+  public init(weights: DecoderWeights, widestBlock: Int = 8) throws(EngineError) {
+    let shape = weights.shape
+    let (query, key) = (shape.heads * shape.headWidth, shape.kvHeads * shape.headWidth)
+    let perToken = [shape.width, shape.width, query, key, key, query, shape.inner, shape.inner]
+    let sizes = perToken.map { $0 * widestBlock } + [shape.length + 8, shape.vocabularySize]
+    let scratch = try MappedArray<Float>(count: sizes.reduce(0, +))
+    var next = scratch.start
+    func take(_ index: Int) -> UnsafeMutablePointer<Float> {
+      defer { next += sizes[index] }
+      return next
+    }
+    (hidden, normed, queries, keys) = (take(0), take(1), take(2), take(3))
+    (values, mixed, gate, up) = (take(4), take(5), take(6), take(7))
+    (scores, logitStore) = (take(8), take(9))
+    logits = UnsafeBufferPointer(start: logitStore, count: shape.vocabularySize)
+    self.scratch = scratch
+    self.shape = shape
+    self.weights = weights
+    self.widestBlock = widestBlock
+  }
+
+  /// The block's hidden values, [block, width].
+  public var block: UnsafeMutablePointer<Float> { hidden }
+
+  /// Begins a block with ids.
+  ///
+  /// - Parameter ids: At most `widestBlock`, each inside the vocabulary.
+  /// - Throws: `EngineError.failed` for an id outside the vocabulary: it would read other memory.
+  public func embed(_ ids: ArraySlice<Token>) throws(EngineError) {
+    for (row, id) in ids.enumerated() {
+      guard id >= 0, Int(id) < shape.vocabularySize else {
+        throw .failed("id \(id) is outside the vocabulary of \(shape.vocabularySize)")
+      }
+      (hidden + row * shape.width).update(
+        from: weights.embedding.values + Int(id) * shape.width, count: shape.width)
+    }
+  }
+
+  /// Runs the block through layers; its keys and values are written to rows `start...` of the cache.
+  ///
+  /// - Parameters:
+  ///   - range: Layers of the model; layer `range.lowerBound` is the first of the cache.
+  ///   - count: Tokens of the block.
+  ///   - start: Row and position of the first token.
+  ///   - cache: Of the layers.
+  ///   - visibility: Rows that a token sees.
+  public func run(
+    layers range: Range<Int>, count: Int, start: Int, cache: CacheView,
+    visibility: Visibility = .causal
+  ) {
+    for (slot, layer) in weights.layers[range].enumerated() {
+      let beganNs = chost_monotonic_ns()
+      normalize(count, layer.attentionGain)
+      Kernels.multiply(layer.queries, normed, count: count, into: queries)
+      Kernels.multiply(layer.keys, normed, count: count, into: keys)
+      Kernels.multiply(layer.values, normed, count: count, into: values)
+      writeRows(slot, count, start, cache)
+      let attendsNs = chost_monotonic_ns()
+      for token in 0..<count { attend(slot, token, start, cache, visibility) }
+      let attendedNs = chost_monotonic_ns()
+      Kernels.multiply(layer.output, mixed, count: count, into: hidden, adding: true)
+      normalize(count, layer.innerGain)
+      Kernels.multiply(layer.gate, normed, count: count, into: gate)
+      Kernels.multiply(layer.up, normed, count: count, into: up)
+      Kernels.swiglu(gate, up, count: count * shape.inner)
+      Kernels.multiply(layer.down, gate, count: count, into: hidden, adding: true)
+      attentionNs += attendedNs - attendsNs
+      projectionNs += chost_monotonic_ns() - attendedNs + attendsNs - beganNs
+    }
+  }
+
+  /// Computes the logits of one token of the block.
+  public func computeLogits(of token: Int) {
+    let beganNs = chost_monotonic_ns()
+    Kernels.normalize(
+      hidden + token * shape.width, gain: weights.finalGain, epsilon: shape.epsilon,
+      count: shape.width, into: normed)
+    Kernels.multiply(weights.head, normed, count: 1, into: logitStore)
+    projectionNs += chost_monotonic_ns() - beganNs
+  }
+
+  private func normalize(_ count: Int, _ gain: UnsafePointer<Float>) {
+    for token in 0..<count {
+      let offset = token * shape.width
+      Kernels.normalize(
+        hidden + offset, gain: gain, epsilon: shape.epsilon, count: shape.width,
+        into: normed + offset)
+    }
+  }
+
+  /// Rotates queries and keys to their positions and writes the new rows.
+  private func writeRows(_ layer: Int, _ count: Int, _ start: Int, _ cache: CacheView) {
+    let headWidth = shape.headWidth
+    for token in 0..<count {
+      let row = start + token
+      for head in 0..<shape.heads {
+        rotate(queries + (token * shape.heads + head) * headWidth, row)
+      }
+      for head in 0..<shape.kvHeads {
+        let source = (token * shape.kvHeads + head) * headWidth
+        rotate(keys + source, row)
+        let place = cache.offset(layer: layer, head: head, row: row)
+        for index in 0..<headWidth {
+          cache.keys[place + index] = HalfFloat.narrow(keys[source + index])
+          cache.values[place + index] = HalfFloat.narrow(values[source + index])
+        }
+      }
+    }
+  }
+
+  /// RoPE on halves of a head: `(a, b)` becomes `(a cos - b sin, b cos + a sin)`.
+  private func rotate(_ head: UnsafeMutablePointer<Float>, _ row: Int) {
+    let half = shape.headWidth / 2
+    let (cosines, sines) = (
+      weights.cosines + row * shape.headWidth, weights.sines + row * shape.headWidth
+    )
+    for index in 0..<half {
+      let (a, b) = (head[index], head[half + index])
+      head[index] = a * cosines[index] - b * sines[index]
+      head[half + index] = b * cosines[half + index] + a * sines[half + index]
+    }
+  }
+
+  private func attend(
+    _ layer: Int, _ token: Int, _ start: Int, _ cache: CacheView, _ visibility: Visibility
+  ) {
+    let group = shape.heads / shape.kvHeads
+    for head in 0..<shape.heads {
+      let query = queries + (token * shape.heads + head) * shape.headWidth
+      let first = cache.offset(layer: layer, head: head / group, row: 0)
+      let keys = UnsafePointer(cache.keys + first)
+      let values = UnsafePointer(cache.values + first)
+      let rows = score(query, keys, token, start, visibility)
+      Kernels.softmax(scores, count: rows)
+      let out = mixed + (token * shape.heads + head) * shape.headWidth
+      out.update(repeating: 0, count: shape.headWidth)
+      for row in 0..<rows {
+        Kernels.add(scores[row], values + row &* shape.headWidth, to: out, shape.headWidth)
+      }
+    }
+  }
+
+  /// Fills `scores` and returns how many rows count.
+  private func score(
+    _ query: UnsafePointer<Float>, _ keys: UnsafePointer<UInt16>, _ token: Int, _ start: Int,
+    _ visibility: Visibility
+  ) -> Int {
+    let scale = 1 / Float(shape.headWidth).squareRoot()
+    let width = shape.headWidth
+    switch visibility {
+    case .causal:
+      for row in 0...start + token {
+        scores[row] = Kernels.dot(query, keys + row &* width, width) * scale
+      }
+      return start + token + 1
+    case .mask(let mask):
+      for row in 0..<shape.length {
+        scores[row] =
+          Kernels.dot(query, keys + row &* width, width) * scale
+          + HalfFloat.widen(mask[token * shape.length + row])
+      }
+      return shape.length
+    }
+  }
+}
