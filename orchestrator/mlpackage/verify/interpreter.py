@@ -6,6 +6,7 @@ bytes that go to a phone.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -17,7 +18,7 @@ from orchestrator.mlpackage.verify.ops import OPERATIONS, Arguments
 from orchestrator.mlpackage.verify.tensors import DTYPES, constant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from orchestrator.mlpackage.graph import Argument, Operation, Value
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 # Dense copies of compressed weights are kept while all of them fit; else each use expands again.
 _KEEP_BYTES: Final = 512 * 1024**2
 _COMPRESSED: Final = "constexpr_"
+_CONVERTER_SUFFIX: Final = re.compile("(_palettized|_quantized)$")
 
 
 class Interpreter:
@@ -49,6 +51,7 @@ class Interpreter:
             for operation in operations
             if operation.kind == "const"
         }
+        self._weights = _weight_names(operations)
         self._steps = [
             operation
             for operation in operations
@@ -98,17 +101,14 @@ class Interpreter:
 
     def weight(self, name: str) -> Array:
         """Return the dense values of a constant of the program, compressed or not."""
-        found = self._lookup(name)
+        found = self._lookup(self._weights.get(name, name))
         if found is None:
             raise VerifyError(f"{self._package.path}: no constant {name!r}")
         return np.asarray(found)
 
-    def weight_names(self) -> Iterator[str]:
-        """Yield the names of all constants that lie in weight files, compressed ones too."""
-        yield from self._compressed
-        for operation in self.function.block.operations:
-            if operation.kind == "const" and operation.attributes["val"].blob is not None:
-                yield operation.outputs[0].name
+    def weight_names(self) -> tuple[str, ...]:
+        """Return the names of all weights, without what a converter adds to compressed ones."""
+        return tuple(self._weights)
 
     def _run(self, operation: Operation, values: dict[str, Any], state: dict[str, Array]) -> None:
         if operation.kind == "write_state":
@@ -171,6 +171,18 @@ class Interpreter:
         if self._keeps:
             self._expanded[name] = dense
         return dense
+
+
+def _weight_names(operations: tuple[Operation, ...]) -> dict[str, str]:
+    """Return the tensor of each weight, by the name it had before it was compressed."""
+    names: dict[str, str] = {}
+    for operation in operations:
+        name = operation.outputs[0].name if operation.outputs else ""
+        if operation.kind.startswith(_COMPRESSED):
+            names[_CONVERTER_SUFFIX.sub("", name)] = name
+        elif operation.kind == "const" and operation.attributes["val"].blob is not None:
+            names[name] = name
+    return names
 
 
 def _state_name(operation: Operation) -> str:
