@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from orchestrator.domain.errors import UsageError
-from orchestrator.domain.outcome import ExitCode
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -52,8 +51,10 @@ def soak(
     """
     import anyio
 
+    from orchestrator.cli.aftermath import after_run
     from orchestrator.cli.compose import SoakOptions, run_soak
     from orchestrator.cli.printing import print_json, print_report
+    from orchestrator.config.load import load_config
 
     options = SoakOptions(
         devices=devices,
@@ -71,7 +72,7 @@ def soak(
         print_json(summary)
     else:
         print_report(run, summary)
-    sys.exit(ExitCode(summary.exit_code))
+    sys.exit(after_run(run, summary, load_config(options.config, options.settings)))
 
 
 def _duration_s(text: str | None) -> float | None:
