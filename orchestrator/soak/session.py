@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import secrets
-import tempfile
 import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, TypeVarTuple, Unpack
 
 import anyio
 
+from orchestrator.device.pushing import Payload, push_once
 from orchestrator.domain.deadline import Deadline
 from orchestrator.domain.errors import DeviceError
 from orchestrator.domain.outcome import Cause
 from orchestrator.runlog.documents import LaunchWindow
 from orchestrator.runlog.files import LineWriter, write_document
-from orchestrator.soak.collect import ReportCollector, pull_journal
+from orchestrator.soak.collect import ReportCollector, pull_journal, report_wait_s
 from orchestrator.soak.findings import SessionFindings
 from orchestrator.soak.gate import health_document, refusal
 from orchestrator.soak.streaming import AppStream, StartCommand
@@ -25,6 +24,7 @@ from orchestrator.soak.watch import Ending
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from pathlib import Path
 
     from orchestrator.device.link import DeveloperSession, PhoneLink
     from orchestrator.harness.models import ModelPackage
@@ -78,7 +78,7 @@ class PhoneSession:
 
     async def run(self) -> SessionFindings:
         """Soak the phone and return what was found; lab errors are findings, not exceptions."""
-        collector = ReportCollector(self.link, self.paths.reports, set())
+        collector = ReportCollector(self.link, self.paths.reports)
         try:
             await self._until_stop(self._prepare, collector)
             await self._soak()
@@ -111,19 +111,20 @@ class PhoneSession:
                 cause=problem.cause,
                 remedy=problem.remedy,
             )
-        with tempfile.TemporaryDirectory(prefix="fleet-reports-") as scratch:
-            await collector.remember_present(Path(scratch))
+        await collector.remember_present()
         self._phase("install")
         bundle_id = self.order.plan.app.bundle_id
         await self.link.install(self.order.ipa, bundle_id, deadline=Deadline.after(INSTALL_LIMIT_S))
         self._event("installed", bundle_id=bundle_id)
         for package in self.order.packages:
-            await self.link.push(
-                bundle_id,
-                package.content,
-                f"{package.folder}/model.json",
-                deadline=Deadline.after(INSTALL_LIMIT_S),
-            )
+            await self._push(package)
+
+    async def _push(self, package: ModelPackage) -> None:
+        payload = Payload(package.folder, package.digest, {"model.json": package.content})
+        bundle_id = self.order.plan.app.bundle_id
+        deadline = Deadline.after(INSTALL_LIMIT_S)
+        sent = await push_once(self.link, bundle_id, payload, deadline=deadline)
+        self._event("model", digest=package.digest, sent=sent)
 
     async def _soak(self) -> None:
         async with self._developer_session() as session:
@@ -237,17 +238,37 @@ class PhoneSession:
                 self._event("journal_missing", reason=problem)
         if self.findings.facts is None:
             return
+        await self._measure_clock(limit_s)
+        await self._collect_reports(collector, limit_s)
+
+    async def _measure_clock(self, limit_s: float) -> None:
+        """Read the phone's clock again: it may have been set since the session began."""
         try:
-            if self.findings.died and not hurried:
-                reports = await collector.pull_until_explained(self.order.report_wait_s)
+            facts = await self.link.facts(deadline=Deadline.after(min(FACTS_LIMIT_S, limit_s)))
+        except DeviceError as error:
+            self._event("clock_unmeasured", reason=str(error))
+        else:
+            self.findings.clock_at_end = facts.clock
+
+    async def _collect_reports(self, collector: ReportCollector, limit_s: float) -> None:
+        findings = self.findings
+        try:
+            if findings.died and not self.stop.is_set():
+                await collector.pull_until_explained(
+                    self.order.plan.app.name,
+                    findings.windows,
+                    findings.clock_offsets_s,
+                    wait_s=report_wait_s(findings.facts, self.order.report_wait_s),
+                )
             else:
-                reports = await collector.pull_new(limit_s=limit_s)
+                await collector.pull_new(limit_s=limit_s)
         except DeviceError as error:
             self._event("reports_missing", reason=str(error))
-            return
-        self.findings.reports = reports
-        for report in reports:
+        findings.reports, findings.ignored_reports = collector.files, collector.ignored
+        for report in collector.files:
             self._event("report_pulled", path=report.device_path)
+        if collector.ignored:
+            self._event("reports_ignored", count=collector.ignored)
 
     def _start_command(self) -> StartCommand:
         return StartCommand(

@@ -1,0 +1,90 @@
+"""A model is sent once: again only if something of it is missing on the phone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from orchestrator.device.pushing import MARKER, Payload, package_payload, push_once
+from orchestrator.domain.deadline import Deadline
+from orchestrator.domain.errors import DeviceError
+from tests.device.scripted import ScriptedLink
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+FOLDER = "Documents/models/aa"
+MODEL = Payload(FOLDER, "aa", {"model.json": b'{"kind":"witness"}'})
+
+
+@pytest.fixture
+async def link() -> AsyncIterator[ScriptedLink]:
+    scripted = ScriptedLink()
+    yield scripted
+    await scripted.session.aclose()
+
+
+async def push(link: ScriptedLink, payload: Payload = MODEL) -> bool:
+    return await push_once(link, "dev.app", payload, deadline=Deadline.after(1))
+
+
+async def test_a_model_is_pushed_with_its_marker_last(link: ScriptedLink) -> None:
+    assert await push(link)
+    assert list(link.files) == [f"{FOLDER}/model.json", f"{FOLDER}/{MARKER}"]
+
+
+async def test_a_model_that_is_there_is_not_sent_again(link: ScriptedLink) -> None:
+    await push(link)
+    link.script.calls.clear()
+    assert not await push(link)
+    assert link.script.calls == ["list"]
+
+
+@pytest.mark.parametrize("lost", ["model.json", MARKER])
+async def test_a_model_with_a_missing_file_is_sent_again(link: ScriptedLink, lost: str) -> None:
+    await push(link)
+    del link.files[f"{FOLDER}/{lost}"]
+    assert await push(link)
+    assert link.files[f"{FOLDER}/{lost}"]
+
+
+async def test_a_cut_file_is_sent_again_although_the_marker_is_there(link: ScriptedLink) -> None:
+    await push(link)
+    link.files[f"{FOLDER}/model.json"] = b"{"
+    assert await push(link)
+    assert link.files[f"{FOLDER}/model.json"] == MODEL.files["model.json"]
+
+
+async def test_a_push_that_was_cut_leaves_no_marker(link: ScriptedLink) -> None:
+    link.script.failures["push"] = DeviceError("bench-01", "afc", "push", "cable lost")
+    with pytest.raises(DeviceError, match="cable lost"):
+        await push(link)
+    link.script.failures.clear()
+    assert await push(link)
+
+
+async def test_a_package_keeps_its_folders_below_the_digest(
+    link: ScriptedLink, tmp_path: Path
+) -> None:
+    package = tmp_path / "decode.mlpackage"
+    (package / "Data").mkdir(parents=True)
+    (package / "Manifest.json").write_text("{}")
+    (package / "Data" / "weight.bin").write_bytes(b"\0" * 64)
+    payload = await package_payload(package, "bb")
+    assert await push(link, payload)
+    assert f"{payload.folder}/decode.mlpackage/Data/weight.bin" in link.files
+    assert not await push(link, payload)
+
+
+async def test_a_package_with_a_cut_inner_file_is_sent_again(
+    link: ScriptedLink, tmp_path: Path
+) -> None:
+    package = tmp_path / "decode.mlpackage"
+    (package / "Data").mkdir(parents=True)
+    (package / "Data" / "weight.bin").write_bytes(b"\0" * 64)
+    payload = await package_payload(package, "bb")
+    await push(link, payload)
+    link.files[f"{payload.folder}/decode.mlpackage/Data/weight.bin"] = b"\0" * 63
+    assert await push(link, payload)
