@@ -38,6 +38,7 @@ class VirtualFacts:
     """What only a virtual phone answers, from the lockdown domain ``dev.fleet.virtual``."""
 
     memory_scale: int  # phone bytes per host byte
+    report_delay_s: float = 3.0  # the longest from a death to its report
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,6 +127,10 @@ class PhoneLink(Protocol):
         """Make the phone move pending crash reports to where they can be pulled."""
         ...
 
+    async def list_reports(self, *, deadline: Deadline) -> set[str]:
+        """Return the `PulledReport.key` of every report on the phone, copying none."""
+        ...
+
     async def pull_reports(
         self, into: Path, *, known: set[str], deadline: Deadline
     ) -> Sequence[PulledReport]:

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 # The kernel keeps 16 or 32 bytes of a name, in some places with the closing zero among them.
 _CUT_BYTES: Final = (15, 16, 31, 32)
 
+# Between a kill and the time its report carries lie seconds, rarely a minute.
+REPORT_TOLERANCE_S: Final = 60.0
+
 # A launch is noted once its pid is known, so the app may have died a moment before; a longer
 # span would let in the report of the soak before this one.
 _EARLY_S: Final = 5.0

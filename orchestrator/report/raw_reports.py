@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from orchestrator.evidence.classify import classify
-from orchestrator.evidence.parse import parse_report, without_copies
+from orchestrator.evidence.classify import REPORT_TOLERANCE_S, classify
+from orchestrator.evidence.parse import read_reports, without_copies
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from orchestrator.evidence.classified import ClassifiedReport
     from orchestrator.evidence.reports import ParsedReport
     from orchestrator.report.rundir import PhoneRecord
     from orchestrator.runlog.layout import AttemptPaths
-
-# Between a kill and the time its report carries lie seconds, rarely a minute.
-REPORT_TOLERANCE_S: Final = 60.0
-_LONGEST_BYTES: Final = 16 << 20  # a full panic log has 2 MB; what is longer reads as cut
 
 
 def classified_reports(phone: PhoneRecord, app_name: str) -> tuple[ClassifiedReport, ...]:
@@ -35,6 +29,7 @@ def classified_reports(phone: PhoneRecord, app_name: str) -> tuple[ClassifiedRep
                 lc_uuid=hello.lc_uuid if hello else None,
                 launches=evidence.launches,
                 clock_offset_s=offset_s or 0.0,
+                clock_offset_end_s=evidence.clock_offset_end_s,
                 tolerance_s=REPORT_TOLERANCE_S,
             )
             for report in _parsed(phone, attempt)
@@ -44,9 +39,6 @@ def classified_reports(phone: PhoneRecord, app_name: str) -> tuple[ClassifiedRep
 
 def _parsed(phone: PhoneRecord, attempt: AttemptPaths) -> list[ParsedReport]:
     files = sorted(path for path in attempt.reports.rglob("*") if path.is_file())
-    return without_copies(parse_report(_content(path), phone.name_of(path)) for path in files)
-
-
-def _content(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(_LONGEST_BYTES)
+    return without_copies(
+        report for path in files for report in read_reports(path, phone.name_of(path))
+    )

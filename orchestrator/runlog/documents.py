@@ -38,6 +38,7 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True):
     min_trims: int = 0
     min_evictions: int = 0  # caused by a real (kernel) warning
     min_inference_s: float = 0.0
+    virtual_speed: bool = False  # speed is judged on virtual phones too: the self-test's engines
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +51,7 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
     bits_per_weight: float
     capacity_tokens: int
     pin_tokens: int
+    load_ms: float | None = None  # that an engine of set load time was given
 
 
 class PlannedPhone(msgspec.Struct, frozen=True, kw_only=True):
@@ -185,7 +187,9 @@ class EvidenceDocument(Document, frozen=True, kw_only=True):
     alive_at_end: bool | None = None  # seen alive by pid when the soak was over; None if not asked
     stopped_by_host: bool = False
     rebooted: bool | None = None
-    clock_offset_s: float | None = None
+    clock_offset_s: float | None = None  # phone minus host, when the session began
+    clock_offset_end_s: float | None = None  # and when it ended
+    ignored_reports: int = 0  # of the reports: a watch's or a simulator's, about no iPhone
     journal_pulled: bool = False
     stream_records: int = 0
     journal_records: int = 0

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import anyio
+import anyio.to_thread
 
 from orchestrator.domain.deadline import Deadline
 from orchestrator.domain.errors import DeviceError
-from orchestrator.evidence.parse import parse_report
-from orchestrator.evidence.reports import CrashReport, JetsamReport
+from orchestrator.evidence.classify import REPORT_TOLERANCE_S, classify
+from orchestrator.evidence.parse import read_reports
+from orchestrator.evidence.reports import CrashReport, JetsamReport, PanicReport
 from orchestrator.runlog.documents import PulledReportFile
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Sequence
 
+    from orchestrator.device.facts import PhoneFacts, PulledReport
     from orchestrator.device.link import PhoneLink
+    from orchestrator.evidence.reports import ParsedReport
+    from orchestrator.runlog.documents import LaunchWindow
 
 JOURNAL_FOLDER: Final = "Documents/fleet"
 PULL_LIMIT_S: Final = 60.0
 POLL_S: Final = 1.0
+VIRTUAL_GRACE_S: Final = 2.0  # beyond the delay that a virtual phone states
 
 
 @dataclass(slots=True)
@@ -29,47 +36,88 @@ class ReportCollector:
 
     link: PhoneLink
     folder: Path
-    known: set[str]
+    files: list[PulledReportFile] = field(default_factory=list)  # all that was pulled
+    ignored: int = 0  # of them, a watch's or a simulator's
+    _known: set[str] = field(default_factory=set)
+    _recent: list[ParsedReport] = field(default_factory=list)  # of the last pull
 
-    async def remember_present(self, scratch: Path, *, limit_s: float = PULL_LIMIT_S) -> None:
+    async def remember_present(self, *, limit_s: float = PULL_LIMIT_S) -> None:
         """Note what the phone holds already, so that old reports are never ours."""
         deadline = Deadline.after(limit_s)
         await self.link.flush_reports(deadline=deadline)
-        pulled = await self.link.pull_reports(scratch, known=self.known, deadline=deadline)
-        self.known |= {report.key for report in pulled}
+        self._known |= await self.link.list_reports(deadline=deadline)
 
-    async def pull_new(self, *, limit_s: float = PULL_LIMIT_S) -> list[PulledReportFile]:
+    async def pull_new(self, *, limit_s: float = PULL_LIMIT_S) -> None:
         """Pull what is new since the last call."""
         deadline = Deadline.after(limit_s)
         await self.link.flush_reports(deadline=deadline)
-        pulled = await self.link.pull_reports(self.folder, known=self.known, deadline=deadline)
-        self.known |= {report.key for report in pulled}
-        return [
-            PulledReportFile(
-                device_path=report.device_path,
-                file=report.local_path,
-                size_bytes=report.size_bytes,
-            )
-            for report in pulled
-        ]
+        pulled = await self.link.pull_reports(self.folder, known=self._known, deadline=deadline)
+        self._known |= {report.key for report in pulled}
+        self.files += [_listed(report, self.folder) for report in pulled]
+        self._recent = await anyio.to_thread.run_sync(_parsed, pulled)
+        self.ignored += sum(report.header.ignored is not None for report in self._recent)
 
-    async def pull_until_explained(self, wait_s: float) -> list[PulledReportFile]:
-        """Pull until a death report arrived or the time is over; iOS writes them late or never."""
+    async def pull_until_explained(
+        self,
+        app_name: str,
+        launches: Sequence[LaunchWindow],
+        clock_offsets_s: tuple[float, float],
+        *,
+        wait_s: float,
+    ) -> None:
+        """Pull until a report of this app's death arrived or the time is over.
+
+        iOS writes reports late or never, and other processes die too: theirs end no waiting.
+        """
         deadline = Deadline.after(wait_s)
-        reports = await self.pull_new()
-        while not self._explains(reports) and not deadline.passed:
+        await self.pull_new()
+        while not self._explains(app_name, launches, clock_offsets_s) and not deadline.passed:
             await anyio.sleep(min(POLL_S, deadline.remaining_s()))
-            reports += await self.pull_new()
-        return reports
+            await self.pull_new()
 
-    def _explains(self, reports: list[PulledReportFile]) -> bool:
+    def _explains(
+        self,
+        app_name: str,
+        launches: Sequence[LaunchWindow],
+        clock_offsets_s: tuple[float, float],
+    ) -> bool:
         return any(
-            isinstance(
-                parse_report((self.folder / report.file).read_bytes(), report.file),
-                CrashReport | JetsamReport,
-            )
-            for report in reports
+            classify(
+                report,
+                app_name=app_name,
+                lc_uuid=None,  # the app's own word, which the session does not read
+                launches=launches,
+                clock_offset_s=clock_offsets_s[0],
+                clock_offset_end_s=clock_offsets_s[1],
+                tolerance_s=REPORT_TOLERANCE_S,
+            ).ours
+            for report in self._recent
+            if isinstance(report, CrashReport | JetsamReport | PanicReport)
         )
+
+
+def report_wait_s(facts: PhoneFacts | None, configured_s: float) -> float:
+    """Return how long a report is awaited after a death; a virtual phone states its own delay."""
+    if facts is None or facts.virtual is None:
+        return configured_s
+    return facts.virtual.report_delay_s + VIRTUAL_GRACE_S
+
+
+def _listed(report: PulledReport, folder: Path) -> PulledReportFile:
+    local = Path(report.local_path)
+    return PulledReportFile(
+        device_path=report.device_path,
+        file=str(local.relative_to(folder)) if local.is_relative_to(folder) else str(local),
+        size_bytes=report.size_bytes,
+    )
+
+
+def _parsed(pulled: Sequence[PulledReport]) -> list[ParsedReport]:
+    return [
+        parsed
+        for report in pulled
+        for parsed in read_reports(Path(report.local_path), report.device_path)
+    ]
 
 
 async def pull_journal(

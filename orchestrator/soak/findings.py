@@ -13,7 +13,7 @@ from orchestrator.soak.streaming import StreamResult
 from orchestrator.soak.watch import Ending
 
 if TYPE_CHECKING:
-    from orchestrator.device.facts import PhoneFacts
+    from orchestrator.device.facts import ClockReading, PhoneFacts
     from orchestrator.domain.errors import DeviceError
     from orchestrator.runlog.documents import LaunchWindow, PlannedPhone, PulledReportFile
     from orchestrator.runlog.merge import MergeCounts
@@ -32,6 +32,7 @@ class SessionFindings:
     """Filled as a session goes; None where something was not learnt."""
 
     facts: PhoneFacts | None = None
+    clock_at_end: ClockReading | None = None
     physical_memory_bytes: int | None = None
     error: DeviceError | None = None
     stream: StreamResult = field(default_factory=StreamResult)
@@ -39,11 +40,14 @@ class SessionFindings:
     alive_at_end: bool | None = None
     journal_pulled: bool = False
     reports: list[PulledReportFile] = field(default_factory=list)
+    ignored_reports: int = 0
 
     @property
     def died(self) -> bool:
         """Whether the app's process ended by something else than its own clean exit."""
-        return any(end.exit_code != 0 for end in self.stream.exits)
+        said_goodbye = self.stream.ending is Ending.COMPLETED
+        vanished = self.alive_at_end is False and not said_goodbye  # its exit event was missed
+        return vanished or any(end.exit_code != 0 for end in self.stream.exits)
 
     def cause_hint(self) -> Cause | None:
         """Return the cause that the session itself knows, None where telemetry must tell."""
@@ -88,6 +92,8 @@ class SessionFindings:
             alive_at_end=self.alive_at_end,
             stopped_by_host=self.stream.stopped_by_host,
             clock_offset_s=self._clock_offset_s,
+            clock_offset_end_s=self.clock_at_end.offset_s if self.clock_at_end else None,
+            ignored_reports=self.ignored_reports,
             journal_pulled=self.journal_pulled,
             stream_records=counts.stream_records,
             journal_records=counts.journal_records,
@@ -96,6 +102,12 @@ class SessionFindings:
             cause_hint=hint.value if hint else None,
             error=error,
         )
+
+    @property
+    def clock_offsets_s(self) -> tuple[float, float]:
+        """The phone's clock minus ours at the session's start and end; 0 where it did not say."""
+        start_s = self._clock_offset_s or 0.0
+        return start_s, self.clock_at_end.offset_s if self.clock_at_end else start_s
 
     @property
     def _clock_offset_s(self) -> float | None:

@@ -47,4 +47,5 @@ class Settings:
     image_mounted: bool = True  # the developer disk image
     capacity_bytes: int = 128 * GIB
     free_bytes: int = 60 * GIB
+    report_delay_s: float = 3.0  # the longest from a death to its report; told to hosts
     muted: set[str] = field(default_factory=set)  # services that accept and never answer

@@ -198,6 +198,10 @@ class ScriptedLink:
     async def flush_reports(self, *, deadline: Deadline) -> None:
         await self.script.step("flush_reports")
 
+    async def list_reports(self, *, deadline: Deadline) -> set[str]:
+        await self.script.step("list_reports")
+        return {report_key(path, len(content)) for path, content in self.reports.items()}
+
     async def pull_reports(
         self, into: Path, *, known: set[str], deadline: Deadline
     ) -> Sequence[PulledReport]:

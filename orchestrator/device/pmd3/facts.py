@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 BATTERY: Final = "com.apple.mobile.battery"
 DISK: Final = "com.apple.disk_usage"
+LONGEST_REPORT_DELAY_S: Final = 600.0  # what states more is no virtual phone of ours
 CLOCK_QUESTIONS: Final = 3  # the quickest answer says most about the clock
 
 
@@ -77,7 +78,11 @@ async def _clock(
 async def _virtual(client: UsbmuxLockdownClient) -> VirtualFacts | None:
     if await value_or_none(client, VIRTUAL_DOMAIN, "Virtual") is not True:
         return None
-    return VirtualFacts(_int(await value_or_none(client, VIRTUAL_DOMAIN, "MemoryScale")) or 1)
+    scale = _int(await value_or_none(client, VIRTUAL_DOMAIN, "MemoryScale")) or 1
+    delay_s = await value_or_none(client, VIRTUAL_DOMAIN, "ReportDelaySeconds")
+    if isinstance(delay_s, int | float) and 0 <= delay_s <= LONGEST_REPORT_DELAY_S:
+        return VirtualFacts(scale, float(delay_s))
+    return VirtualFacts(scale)
 
 
 def _int(value: object) -> int | None:

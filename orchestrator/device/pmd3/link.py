@@ -129,6 +129,11 @@ class Pmd3Link:
         async with self._lockdown("afc", "collect", deadline) as client:
             await reports.flush(client)
 
+    async def list_reports(self, *, deadline: Deadline) -> set[str]:
+        """Return the `PulledReport.key` of every report on the phone, copying none."""
+        async with self._lockdown("afc", "collect", deadline) as client:
+            return await reports.listing(client)
+
     async def pull_reports(
         self, into: Path, *, known: set[str], deadline: Deadline
     ) -> Sequence[PulledReport]:

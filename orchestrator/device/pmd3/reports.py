@@ -34,6 +34,13 @@ async def flush(client: UsbmuxLockdownClient) -> None:
         raise ProtocolError("the crash report mover did not answer with its ping")
 
 
+async def listing(client: UsbmuxLockdownClient) -> set[str]:
+    """Return the keys of all reports on the phone, without copying any."""
+    async with afc.closing(AfcService(client, service_name=COPIER)) as files:
+        found = await afc.walk(files, "/")
+    return {report_key(report.path, report.size_bytes) for report in found}
+
+
 async def pull(client: UsbmuxLockdownClient, into: Path, known: set[str]) -> list[PulledReport]:
     """Copy what is new; a report that vanishes meanwhile is left out."""
     async with afc.closing(AfcService(client, service_name=COPIER)) as files:

@@ -164,4 +164,5 @@ class DeviceValues:
             "Virtual": True,
             "MemoryScale": self._memory_scale,
             "Model": self._identity.model.model,
+            "ReportDelaySeconds": self._settings.report_delay_s,
         }

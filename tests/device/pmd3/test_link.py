@@ -178,10 +178,12 @@ async def test_reports_are_pulled_once(link: Pmd3Link, installed: str, tmp_path:
                 break
     await session.aclose()
     await link.flush_reports(deadline=soon())
+    listed = await link.list_reports(deadline=soon())
     into = tmp_path / "reports"
     pulled = await link.pull_reports(into, known=set(), deadline=soon())
     ours = [one for one in pulled if f'"pid":{pid}' in _compact(Path(one.local_path))]
     assert len(ours) == 1
+    assert listed == {one.key for one in pulled}
     assert all(Path(one.local_path).is_relative_to(into) for one in pulled)
     assert ours[0].key == report_key(ours[0].device_path, ours[0].size_bytes)
     again = await link.pull_reports(into, known={one.key for one in pulled}, deadline=soon())
