@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.installed
 
-.PHONY: soak test lint unit swift-test full-length deep clean
+.PHONY: soak test lint unit swift-test full-length deep fuzz clean
 
 soak: $(SETUP)
 	$(BIN)/fleet soak --devices all --virtual
@@ -31,6 +31,13 @@ swift-test:
 
 full-length: $(SETUP)
 	$(BIN)/pytest -q -m full_length
+
+# One parser or all: make fuzz TARGET=ips N=200000 SEED=1
+TARGET ?= all
+N ?= 5000
+SEED ?= 1
+fuzz: $(SETUP)
+	$(BIN)/python -m tests.fuzz --target $(TARGET) --n $(N) --seed $(SEED)
 
 deep: $(SETUP)
 	$(BIN)/pytest -q -m "deep or full_length"
