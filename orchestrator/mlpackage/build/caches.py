@@ -7,17 +7,18 @@ A state is written with `slice_update` and `coreml_update_state`, one write per 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
+from orchestrator.mlpackage.build.coreml import Mil, MilObject
 from orchestrator.mlpackage.build.recipe import Layout, States
 
 if TYPE_CHECKING:
     from orchestrator.mlpackage.build.chunks import Part
     from orchestrator.mlpackage.build.recipe import Recipe
 
-Var: TypeAlias = Any  # a coremltools variable
+Var: TypeAlias = MilObject  # a variable of the graph
 
 
 class Cache(Protocol):
@@ -50,7 +51,7 @@ def state_shapes(recipe: Recipe, part: Part) -> dict[str, tuple[int, ...]]:
 
 
 def cache_for(
-    mb: Any,  # noqa: ANN401 - coremltools' builder
+    mb: Mil,
     recipe: Recipe,
     layout: Layout,
     states: dict[str, Var],
@@ -75,7 +76,7 @@ def cache_for(
 class _Slots:
     """One state seen as numbered slots of [kv_heads, length, head_dim]."""
 
-    mb: Any
+    mb: Mil
     recipe: Recipe
     state: Var
     span: tuple[Var, Var]
@@ -124,7 +125,7 @@ class _Written:
 class _HostWritten:
     """The graph only reads; the new rows are outputs, which the host writes between predictions."""
 
-    mb: Any
+    mb: Mil
     slots: list[_Slots]
     new_rows: list[list[Var]] = field(default_factory=lambda: [[], []])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from orchestrator.mlpackage.build.draws import (
     Dense,
@@ -18,6 +18,7 @@ from orchestrator.mlpackage.build.draws import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from orchestrator.mlpackage.build.coreml import Mil, MilObject
     from orchestrator.mlpackage.build.draws import Array, Stored
     from orchestrator.mlpackage.build.recipe import Recipe
 
@@ -60,10 +61,10 @@ class Drawn:
 class Constants:
     """Writes constants into the function that is being built."""
 
-    mil: Any
+    mil: Mil
     shared: bool  # whether several functions of one package use them
 
-    def put(self, name: str, stored: Stored) -> Any:  # noqa: ANN401 - a coremltools variable
+    def put(self, name: str, stored: Stored) -> MilObject:
         """Add a weight and return the variable that holds its dense values."""
         match stored:
             case Dense(values):
@@ -82,7 +83,7 @@ class Constants:
                     name=name,
                 )
 
-    def _constant(self, name: str, values: Array) -> Any:  # noqa: ANN401
+    def _constant(self, name: str, values: Array) -> MilObject:
         variable = self.mil.mb.const(val=values, name=name)
         if self.shared:
             # Functions do not share weights by themselves: the package would hold them twice.

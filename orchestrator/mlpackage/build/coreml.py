@@ -9,9 +9,13 @@ import io
 import logging
 import os
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeAlias
 
 from orchestrator.domain.errors import UsageError
+
+# coremltools has no types: what `load` returns, and any object that is made with it.
+Mil: TypeAlias = Any
+MilObject: TypeAlias = Any
 
 _REMEDY = "Install the extra on Python 3.11: pip install 'fleet-soak[models]'"
 
@@ -20,7 +24,7 @@ class ModelsExtraError(UsageError):
     """What the `[models]` extra brings is missing or incomplete."""
 
 
-def load() -> Any:  # noqa: ANN401 - coremltools has no types
+def load() -> Mil:
     """Return what the builders use of coremltools.
 
     Returns:

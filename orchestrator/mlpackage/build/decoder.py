@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from orchestrator.mlpackage.build.caches import cache_for, state_shapes
 from orchestrator.mlpackage.build.chunks import PREFILL
 from orchestrator.mlpackage.build.constants import Constants
+from orchestrator.mlpackage.build.coreml import Mil, MilObject
 from orchestrator.mlpackage.build.recipe import Attention, Layout
 
 if TYPE_CHECKING:
@@ -30,15 +31,15 @@ if TYPE_CHECKING:
     from orchestrator.mlpackage.build.constants import Drawn
     from orchestrator.mlpackage.build.recipe import Recipe
 
-Var: TypeAlias = Any  # a coremltools variable
+Var: TypeAlias = MilObject  # a variable of the graph
 
 
-def function_inputs(mil: Any, recipe: Recipe, part: Part, role: str) -> dict[str, Any]:  # noqa: ANN401
+def function_inputs(mil: Mil, recipe: Recipe, part: Part, role: str) -> dict[str, MilObject]:
     """Return the placeholders of a function, states last."""
     mb, types = mil.mb, mil.types
     q = recipe.chunk if role == PREFILL else 1
     columns = recipe.length + (q if part.layout is Layout.HOST_STATE else 0)
-    inputs: dict[str, Any] = {}
+    inputs: dict[str, MilObject] = {}
     if part.chunk.has_embedding:
         inputs["input_ids"] = mb.TensorSpec((1, q), dtype=types.int32)
     else:
@@ -52,7 +53,7 @@ def function_inputs(mil: Any, recipe: Recipe, part: Part, role: str) -> dict[str
     return inputs
 
 
-def build_function(mil: Any, drawn: Drawn, part: Part, role: str) -> Any:  # noqa: ANN401
+def build_function(mil: Mil, drawn: Drawn, part: Part, role: str) -> MilObject:
     """Return one function of a package, `decode` or `prefill`."""
     recipe = drawn.recipe
     inputs = function_inputs(mil, recipe, part, role)
@@ -74,7 +75,7 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class _Graph:
-    mil: Any
+    mil: Mil
     drawn: Drawn
     part: Part
     constants: Constants
@@ -110,7 +111,7 @@ class _Graph:
         last = mb.slice_by_index(x=positions, begin=[-1], end=[0], end_mask=[True])
         return first, mb.add(x=last, y=np.array([1], np.int32))
 
-    def _rows_of(self, name: str, stored: Any, indices: Var) -> Var:  # noqa: ANN401
+    def _rows_of(self, name: str, stored: MilObject, indices: Var) -> Var:
         weight = self.constants.put(name, stored)
         return self.mil.mb.gather(x=weight, indices=indices, axis=0, validate_indices=False)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.mlpackage.build import forward
 from orchestrator.mlpackage.build.chunks import PREFILL, parts_of
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from orchestrator.mlpackage.build.chunks import Chunk, Part
+    from orchestrator.mlpackage.build.coreml import Mil
     from orchestrator.mlpackage.build.goldens import Json
     from orchestrator.mlpackage.build.recipe import Layout, Recipe
 
@@ -72,7 +73,7 @@ class Kit:
 
 
 def build_kit(
-    mil: Any,  # noqa: ANN401 - coremltools has no types
+    mil: Mil,
     recipe: Recipe,
     layout: Layout,
     folder: Path,
@@ -133,7 +134,7 @@ def built_package(path: Path, part: Part) -> BuiltPackage:
 
 @dataclass(slots=True)
 class _Builder:
-    mil: Any
+    mil: Mil
     recipe: Recipe
     folder: Path
     progress: Progress

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.domain.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from orchestrator.mlpackage.build.coreml import Mil, MilObject
 
 SPECIFICATION_VERSION: Final = 9  # iOS 18: the first with states
 # Of a converter run, not of a model: date, and the dialect it came from.
@@ -31,7 +33,7 @@ _PASSES: Final = (
 )
 
 
-def convert(mil: Any, functions: Mapping[str, Any]) -> Any:  # noqa: ANN401 - coremltools has no types
+def convert(mil: Mil, functions: Mapping[str, MilObject]) -> MilObject:
     """Return the model of one or several functions.
 
     Args:
@@ -56,7 +58,7 @@ def convert(mil: Any, functions: Mapping[str, Any]) -> Any:  # noqa: ANN401 - co
     )
 
 
-def save(mil: Any, model: Any, package: Path, metadata: Mapping[str, str]) -> None:  # noqa: ANN401
+def save(mil: Mil, model: MilObject, package: Path, metadata: Mapping[str, str]) -> None:
     """Save a model as a package that has the same bytes whenever it is made.
 
     Args:
@@ -74,7 +76,7 @@ def save(mil: Any, model: Any, package: Path, metadata: Mapping[str, str]) -> No
     make_reproducible(mil, package)
 
 
-def make_reproducible(mil: Any, package: Path) -> None:  # noqa: ANN401 - coremltools has no types
+def make_reproducible(mil: Mil, package: Path) -> None:
     """Write manifest and program of a saved package in one fixed form.
 
     Weight files are equal between runs; the order of protobuf maps, the random ids of the

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from orchestrator.mlpackage.build.saving import convert, save
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from orchestrator.mlpackage.build.coreml import Mil, MilObject
     from orchestrator.mlpackage.build.draws import Half
 
 WITNESS_KEY: Final = "fleet.witness"
@@ -88,7 +89,7 @@ def digit_table(vocab: int) -> Half:
 
 
 def build_witness(
-    mil: Any,  # noqa: ANN401 - coremltools has no types
+    mil: Mil,
     recipe: WitnessRecipe,
     layout: Layout,
     folder: Path,
@@ -115,7 +116,7 @@ def build_witness(
     return kit
 
 
-def _package(mil: Any, recipe: WitnessRecipe, part: Part, folder: Path) -> BuiltPackage:  # noqa: ANN401
+def _package(mil: Mil, recipe: WitnessRecipe, part: Part, folder: Path) -> BuiltPackage:
     functions = {role: _function(mil, recipe, part, role) for role in part.functions}
     metadata = {
         WITNESS_KEY: json.dumps(asdict(recipe), sort_keys=True),
@@ -127,7 +128,7 @@ def _package(mil: Any, recipe: WitnessRecipe, part: Part, folder: Path) -> Built
     return built_package(path, part)
 
 
-def _function(mil: Any, recipe: WitnessRecipe, part: Part, role: str) -> Any:  # noqa: ANN401
+def _function(mil: Mil, recipe: WitnessRecipe, part: Part, role: str) -> MilObject:
     mb, types = mil.mb, mil.types
     q = recipe.chunk if role == PREFILL else 1
     state = (1, 1, recipe.length, _ROW_WIDTH)
@@ -145,7 +146,7 @@ def _function(mil: Any, recipe: WitnessRecipe, part: Part, role: str) -> Any:  #
     return function
 
 
-def _probed_rows(mb: Any, table: Any, inputs: dict[str, Any]) -> Any:  # noqa: ANN401
+def _probed_rows(mb: Mil, table: MilObject, inputs: dict[str, MilObject]) -> MilObject:
     digits = mb.gather(x=table, indices=inputs["input_ids"], axis=0, validate_indices=False)
     digits = mb.expand_dims(x=digits, axes=[0])
     positions = inputs["position_ids"]

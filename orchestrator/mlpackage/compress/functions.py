@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from orchestrator.mlpackage.build.coreml import Mil, MilObject
     from orchestrator.mlpackage.package import Package
 
 
-def single_function(mil: Any, package: Package, name: str) -> Any:  # noqa: ANN401 - no types
+def single_function(mil: Mil, package: Package, name: str) -> MilObject:
     """Return one function of a package as a model of its own, called `main`."""
     specification = mil.ct.proto.Model_pb2.Model()
     specification.ParseFromString(package.specification_path.read_bytes())
@@ -19,7 +20,7 @@ def single_function(mil: Any, package: Package, name: str) -> Any:  # noqa: ANN4
     return mil.ct.models.MLModel(specification, weights_dir=str(weights), skip_model_load=True)
 
 
-def _select(specification: Any, name: str) -> None:  # noqa: ANN401
+def _select(specification: MilObject, name: str) -> None:
     """Leave one function in a specification, and its description at the top."""
     program, description = specification.mlProgram.functions, specification.description
     chosen = type(program[name])()

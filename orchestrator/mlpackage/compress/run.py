@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from orchestrator.domain.errors import UsageError
 from orchestrator.mlpackage.build.recipe import BLOCK_COLUMNS, GROUP_ROWS, RECIPE_KEY, Weights
@@ -26,6 +26,7 @@ from orchestrator.mlpackage.verify.weights_match import relative_error
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from orchestrator.mlpackage.build.coreml import Mil, MilObject
     from orchestrator.mlpackage.compress.plan import CompressionPlan
 
 
@@ -57,7 +58,7 @@ class Compressed:
 
 
 def compress(
-    mil: Any,  # noqa: ANN401 - coremltools has no types
+    mil: Mil,
     source: Path,
     weights: Weights,
     keep: Iterable[Keep],
@@ -99,11 +100,11 @@ def _own_metadata(package: Package) -> dict[str, str]:
 
 
 def _compressed_function(
-    mil: Any,
-    model: Any,
+    mil: Mil,
+    model: MilObject,
     plan: CompressionPlan,
-    weights: Weights,  # noqa: ANN401
-) -> Any:  # noqa: ANN401
+    weights: Weights,
+) -> MilObject:
     tools = mil.ct.optimize.coreml
     if weights is Weights.LUT4:
         wanted = tools.OpPalettizerConfig(
@@ -134,8 +135,8 @@ def _compressed_function(
 
 
 def _save_together(
-    mil: Any,  # noqa: ANN401
-    models: dict[str, Any],
+    mil: Mil,
+    models: dict[str, MilObject],
     default: str,
     out: Path,
     metadata: dict[str, str],
@@ -155,7 +156,7 @@ def _save_together(
     make_reproducible(mil, out)
 
 
-def _add_metadata(mil: Any, out: Path, metadata: dict[str, str]) -> None:  # noqa: ANN401
+def _add_metadata(mil: Mil, out: Path, metadata: dict[str, str]) -> None:
     path = read_package(out).specification_path
     specification = mil.ct.proto.Model_pb2.Model()
     specification.ParseFromString(path.read_bytes())

@@ -1,0 +1,1 @@
+"""Prompts and text of real models, on the host: the phone needs no tokenizer."""
