@@ -18,9 +18,10 @@ COMMANDS: Final = {
     "inspect": ("model_inspect", "Say what a package holds: states, KV bytes, precisions."),
     "lint": ("model_lint", "Say what is known to break such a package on a phone."),
     "budget": ("model_budget", "Say which iPhone holds which context: the KV-cache ceiling."),
-    "build": ("model_making", "Build a stateful package from a preset."),
-    "verify": ("model_making", "Execute a saved package against an independent forward."),
-    "compress": ("model_making", "Compress your own package to 4 or 8 bits."),
+    "build": ("model_build", "Build a stateful package from a preset."),
+    "verify": ("model_verify", "Execute a saved package against an independent forward."),
+    "compress": ("model_compress", "Compress your own package to 4 or 8 bits."),
+    "tokens": ("model_tokens", "Tokenize on the host; export the id-to-bytes table."),
 }
 
 
