@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "compare": "Compare runs like with like; exit 1 on a regression.",
     "baseline": "Name sets of runs that later ones are held against.",
     "signoff": "Sign off a release from the evidence of runs; make keys; verify bundles.",
+    "redact": "Copy a run fit to send out: names, UDIDs, processes and tokens replaced.",
     "virtual": "Virtual iPhones: `fleet virtual serve`.",
     "model": "Core ML packages: build, verify, inspect, lint, budget.",
 }

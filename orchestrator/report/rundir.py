@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 D = TypeVar("D", bound=msgspec.Struct)
 
+REDACTED_NAME: Final = "redacted.json"
 _REMEDY: Final = "Name a directory below runs/, or runs/latest."
 
 
@@ -71,6 +72,8 @@ def read_run(root: Path) -> RunRecord:
             raise RunDirectoryError(
                 f"{root} is not a run directory: {path.name} is missing", remedy=_REMEDY
             )
+    if (root / REDACTED_NAME).exists():
+        raise RunDirectoryError(f"{root} is a redacted copy: its reports are the original's")
     run = read_document(paths.run, RunDocument)
     if run.ended_s is None and not paths.plan.exists():
         return RunRecord(paths, run, None, None)

@@ -1,0 +1,1 @@
+"""A copy of a run fit to send out: who and what was said replaced, what happened kept."""
