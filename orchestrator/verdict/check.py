@@ -25,10 +25,21 @@ if TYPE_CHECKING:
     from orchestrator.verdict.cause import Diagnosis
     from orchestrator.verdict.ending import Ending
     from orchestrator.verdict.expectation import Expectation
+    from orchestrator.verdict.pace import Pace
     from orchestrator.verdict.scenario import Scenario
     from orchestrator.verdict.tally import Tally
 
 Value = float | int | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One number that a check is held against; `checks:` of fleet.yaml overrides it by name."""
+
+    name: str  # ends in its unit
+    default: float
+    unit: str
+    meaning: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +50,7 @@ class CheckInfo:
     title: str
     meaning: str
     causes: tuple[str, ...]  # usual causes of a failure, likeliest first
+    limits: tuple[Limit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +63,7 @@ class Setting:
     evidence: EvidenceDocument | None
     scenario: Scenario
     expectation: Expectation
+    pace: Pace
     manifest_differences: tuple[str, ...] = ()
 
     def threshold(self, check_id: str, name: str, default: float) -> float:
@@ -117,10 +130,17 @@ class Check(ABC):
     def finish(self, closing: Closing) -> CheckDocument:
         """Return the result."""
 
-    def passed(self, value: Value, unit: str | None, limit: Value = None) -> CheckDocument:
-        """Return a pass."""
+    def passed(
+        self, value: Value, unit: str | None, limit: Value = None, remark: str | None = None
+    ) -> CheckDocument:
+        """Return a pass; a remark says what a reader should know besides."""
         return CheckDocument(
-            id=self.info.id, result=Result.PASS, value=value, unit=unit, limit=limit
+            id=self.info.id,
+            result=Result.PASS,
+            value=value,
+            unit=unit,
+            limit=limit,
+            reason=None if remark is None else plain(remark),
         )
 
     def failed(self, value: Value, unit: str | None, limit: Value = None) -> CheckDocument:
@@ -147,3 +167,8 @@ class Check(ABC):
     def threshold(self, name: str, default: float) -> float:
         """Return one of this check's limits."""
         return self.setting.threshold(self.info.id, name, default)
+
+    def limit(self, name: str) -> float:
+        """Return one of the limits that the check's info lists."""
+        default = next(limit.default for limit in self.info.limits if limit.name == name)
+        return self.threshold(name, default)

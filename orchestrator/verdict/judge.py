@@ -18,6 +18,7 @@ from orchestrator.verdict.check import Check, Closing, Setting
 from orchestrator.verdict.ending import ending_of
 from orchestrator.verdict.expectation import Expectation
 from orchestrator.verdict.intake import plain, read_record
+from orchestrator.verdict.pace import Pace
 from orchestrator.verdict.scenario import scenario_of
 from orchestrator.verdict.series import Series, SeriesBuilder
 from orchestrator.verdict.tally import Tally
@@ -87,6 +88,7 @@ class _Bench:
         scenario = scenario_of(case.plan)
         self._case = case
         self._expectation = Expectation(case.phone, scenario)
+        self._pace = Pace()
         setting = Setting(
             plan=case.plan,
             phone=case.phone,
@@ -94,6 +96,7 @@ class _Bench:
             evidence=case.evidence,
             scenario=scenario,
             expectation=self._expectation,
+            pace=self._pace,
             manifest_differences=tuple(case.manifest_differences or ()),
         )
         self._checks: list[Check] = [check(setting) for check in CHECKS]
@@ -108,6 +111,7 @@ class _Bench:
             return
         self._tally.observe(record)
         self._expectation.observe(record)
+        self._pace.observe(record)
         self._series.observe(record)
         for check in self._checks:
             check.observe(record)

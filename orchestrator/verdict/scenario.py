@@ -29,6 +29,12 @@ class Prompts(msgspec.Struct, frozen=True, kw_only=True):
     turn_limit: int | None = None
 
 
+class Speed(msgspec.Struct, frozen=True):
+    """The speed that an engine of set speed is given."""
+
+    decode_tokens_per_s: float | None = None
+
+
 class BallastRamp(msgspec.Struct, frozen=True, kw_only=True):
     """Memory that the app maps on purpose, by token index."""
 
@@ -49,6 +55,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     duration_s: float
     policy: Policy = Policy()
+    speed: Speed = Speed()
     end_every: int = 0
     sample_period_ms: float = 1000.0
     ballast: list[BallastRamp] = []

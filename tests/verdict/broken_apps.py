@@ -162,7 +162,7 @@ class NeverEvicts(App):
         super().warn()
         self.waiting = []
 
-    def evict(self) -> None:
+    def evict(self, reason: str = "memory_warning") -> None:
         """Do nothing."""
 
 
@@ -175,7 +175,7 @@ class EvictsUnasked(App):
 
 
 class AnswersTwice(App):
-    def evict(self) -> None:
+    def evict(self, reason: str = "memory_warning") -> None:
         super().evict()
         self.records[-3]["warnings"] = [1]
 

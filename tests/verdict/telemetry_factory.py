@@ -6,12 +6,15 @@ Its methods are small on purpose: a test breaks one rule by overriding one metho
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import json
+import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from orchestrator.domain.mixing import mix, prompt_ids
+from orchestrator.config.scenario import SMOKE
+from orchestrator.domain.mixing import mix, prompt_ids, text_piece
 from orchestrator.runlog.documents import (
     AppExit,
     DeviceDocument,
@@ -23,7 +26,6 @@ from orchestrator.runlog.documents import (
     PlannedPhone,
     Requirement,
 )
-from orchestrator.verdict.catalog import CATALOG
 from orchestrator.verdict.judge import Judgement, PhoneCase, judge
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ STATE_BYTES = 128 * MIB
 LOADED_BYTES = 900 * MIB
 LIMIT_BYTES = 2867 * MIB
 STEP_NS = 5_000_000
+DECODER = codecs.getincrementaldecoder("utf-8")
 VOCAB, FIRST_ID, END_ID, BOS_ID = 32000, 2, 0, 1
 
 
@@ -64,6 +67,8 @@ class Spec:
     warn_after_turns: frozenset[int] = frozenset({5})  # ordinals of the launch
     origin: str = "kernel"
     seed: int = 7
+    audit_at_tokens: frozenset[int] = frozenset()
+    background_at_tokens: frozenset[int] = frozenset()
 
 
 class App:
@@ -89,6 +94,10 @@ class App:
         self.last_heartbeat_ns = self.last_sample_ns = 0
         self.phase = "idle"
         self.kernel_rows: list[int] = []  # what the KV memory really holds
+        self.consumed: list[int] = []  # what the stream's consumer saw in this turn
+        self.view = DECODER(errors="replace")  # holds back what is no whole character yet
+        self.text_place = 0
+        self.thermal = "nominal"
 
     # Records
 
@@ -121,9 +130,17 @@ class App:
             state=self.states,
             start_ns=[span[0] for _, _, span in self.in_hand],
             end_ns=[span[1] for _, _, span in self.in_hand],
-            text_bytes=0,
+            **self.text_fields([token for token, _, _ in self.in_hand]),
         )
         self.in_hand = []
+
+    def text_fields(self, tokens: list[int]) -> Row:
+        data = b"".join(self.bytes_of(token) for token in tokens)
+        return {"text_bytes": len(data), "text": self.view.decode(data)}
+
+    def bytes_of(self, token: int) -> bytes:
+        place, self.text_place = self.text_place, self.text_place + 1
+        return b"" if token == END_ID else text_piece(token, place)
 
     # Life of the launch
 
@@ -170,6 +187,7 @@ class App:
             sampling="greedy",
         )
         self.dry, self.generated, self.phase = 0, 0, "prefill"
+        self.consumed, self.view, self.text_place = [], DECODER(errors="replace"), 0
         if not used:
             self.finish_turn("refused")
             return
@@ -216,8 +234,9 @@ class App:
             **self.place(),
             reason=reason,
             generated=self.generated,
-            consumed=self.generated,
-            text_hash="0" * 16,
+            consumed=len(self.consumed),
+            text_hash=hash_of(self.consumed),
+            held_bytes=len(self.view.getstate()[0]),
         )
         self.phase = "idle"
         if self.counts["turns"] in self.spec.warn_after_turns:
@@ -242,6 +261,7 @@ class App:
         while True:
             token = self.sample()
             self.dry = 0
+            self.act_on_token()
             self.answer()
             reason = self.ends(token)
             if reason:
@@ -252,6 +272,39 @@ class App:
                 return "memory_pressure"
             self.predict([token], "decode")
             self.accepted.append(token)
+
+    def act_on_token(self) -> None:
+        if self.tokens_total in self.spec.audit_at_tokens and not self.waiting:
+            self.audit()
+        if self.tokens_total in self.spec.background_at_tokens and not self.waiting:
+            self.leave()
+
+    def audit(self) -> None:
+        self.flush()
+        used, self.states = self.states, self.states + 100
+        self.footprint += STATE_BYTES
+        self.write_state("made", "audit")
+        for start in range(0, len(self.context), self.spec.chunk):
+            self.span = (self.t_ns, self.t_ns + STEP_NS)
+            self.t_ns += STEP_NS
+            self.write_prefill("audit", start, self.context[start : start + self.spec.chunk])
+        fields = self.parity_fields()
+        self.write("parity", **self.place(), n=len(self.context), state=self.states, **fields)
+        self.footprint -= STATE_BYTES
+        self.write_state("released", "audit")
+        self.states = used
+
+    def parity_fields(self) -> Row:
+        return {"max_abs": 0.0, "top1_equal": True, "top3_contained": True, "top5_overlap": 1.0}
+
+    def leave(self) -> None:
+        """Go to the background, give the state back, and return after two seconds."""
+        self.flush()
+        self.write("lifecycle", event="background", phase=self.phase, origin="scenario")
+        self.evict("background")
+        self.dry += 1
+        self.t_ns += 2_000_000_000
+        self.write("lifecycle", event="foreground", phase=self.phase, origin="scenario")
 
     def ends(self, token: int) -> str | None:
         if token == END_ID:
@@ -320,7 +373,7 @@ class App:
             self.dry += 1
         return self.dry < 2
 
-    def evict(self) -> None:
+    def evict(self, reason: str = "memory_warning") -> None:
         self.flush()
         self.write("breadcrumb", about="evict", detail="warning")
         self.counts["evict"] += 1
@@ -331,14 +384,14 @@ class App:
             kept=0,
             pinned=0,
             k=0,
-            reason="memory_warning",
+            reason=reason,
             warnings=self.waiting,
             phase=self.phase,
             state=self.states,
             **self.memory(),
         )
         self.waiting = []
-        self.drop("evict")
+        self.drop("background" if reason == "background" else "evict")
         self.context = []
         self.notice(cut)
 
@@ -431,6 +484,7 @@ class App:
         ends = self.spec.end_every and digest % self.spec.end_every == 0
         token = END_ID if ends else FIRST_ID + digest % (VOCAB - FIRST_ID)
         self.in_hand.append((token, len(self.context), self.span))
+        self.consumed = [*self.consumed, token]
         self.generated += 1
         self.tokens_total += 1
         if len(self.in_hand) == 8:
@@ -451,12 +505,12 @@ class App:
             "peak": self.footprint,
             "available": LIMIT_BYTES - self.footprint,
             "compressed": 0,
-            "kv": STATE_BYTES,
+            "kv": 0 if self.state is None else STATE_BYTES,
             "ballast": 0,
             "weights": 700 * MIB,
             "n": len(self.context),
             "surfaces": 0,
-            "thermal": "nominal",
+            "thermal": self.thermal,
             "low_power": False,
             "foreground": True,
             "tokens_total": self.tokens_total,
@@ -467,7 +521,10 @@ LOAD_FIELDS: Row = {
     "digest": DIGEST,
     "bits_per_weight": 8.0,
     "compute_units": "none",
-    "plan": [],
+    "plan": [
+        {"group": "feed_forward", "device": "neural_engine", "ops": 112},
+        {"group": "embedding", "device": "cpu", "ops": 1},
+    ],
     "cold": True,
     "ms": 12.0,
     "phase": "loaded",
@@ -492,6 +549,7 @@ def hello_fields(spec: Spec) -> Row:
         "entitled": False,
         "memory_scale": 32,
         "engine": "witness",
+        "text": "pieces",
         "budget": spec.budget,
         "budget_inputs": {
             "class": "8gb",
@@ -515,6 +573,28 @@ def hello_fields(spec: Spec) -> Row:
         "scenario": "test",
         "seed": spec.seed,
     }
+
+
+# Limits for runs of some hundred tokens and a context of some dozens.
+SHORT_RUN = {
+    "memory.drift": {"warm_up_tokens": 16.0},
+    "memory.static-kv": {"min_rows": 16.0},
+    "perf.throughput": {"warm_up_tokens": 16.0},
+    "perf.decay": {"warm_up_tokens": 16.0},
+    "perf.flat-decode": {"warm_up_tokens": 16.0},
+}
+# A run that triggers every check.
+FULL = Spec(
+    warn_in_predictions=frozenset({3, 60, 61, 300}),
+    stop_after=600,
+    audit_at_tokens=frozenset({100, 250, 400, 500}),
+    background_at_tokens=frozenset({200}),
+)
+
+
+def hash_of(ids: Sequence[int]) -> str:
+    """Return the 16 digits over ids as little-endian int32."""
+    return hashlib.sha256(struct.pack(f"<{len(ids)}i", *ids)).hexdigest()[:16]
 
 
 # The host's side
@@ -590,6 +670,7 @@ def planned_phone(spec: Spec) -> PlannedPhone:
             bits_per_weight=8.0,
             capacity_tokens=4096,
             pin_tokens=spec.pin,
+            load_ms=10.0,
         ),
     )
 
@@ -599,8 +680,10 @@ def plan_of(spec: Spec, **fields: object) -> PlanDocument:
         "run_id": "run",
         "seed": spec.seed,
         "scenario": wire_scenario(spec),
-        "requires": Requirement(checks=list(CATALOG), min_trims=1, min_evictions=1),
-        "thresholds": {},
+        "requires": Requirement(
+            checks=list(SMOKE.required_checks), min_trims=1, min_evictions=1, virtual_speed=True
+        ),
+        "thresholds": SHORT_RUN,
         "headroom_percent": 20.0,
         "app": PlannedApp(
             kind="stand-in", bundle_id="dev.fleet.harness", name="harness", package_sha256="cd" * 32

@@ -126,9 +126,9 @@ def test_an_eviction_for_another_reason_needs_its_record(reason: str, kind: str)
             if self.tokens_total == 100 and not self.waiting and self.generated:
                 if self.announces:
                     self.write(kind, **fields[kind])
-                self.evict()
-                row = next(row for row in reversed(self.records) if row["kind"] == "evict")
-                row["reason"] = reason
+                self.evict(reason)
+                if self.announces and reason == "background":
+                    self.write("lifecycle", event="foreground", phase="decode")
             return super().answer()
 
         def ends(self, token: int) -> str | None:

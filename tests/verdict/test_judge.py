@@ -189,10 +189,10 @@ def test_a_broken_contract_wins_over_too_little_exercise() -> None:
 
 
 def test_a_check_that_nobody_can_measure_keeps_the_phone_from_passing() -> None:
-    plan = plan_of(Spec(), requires=Requirement(checks=["memory.drift"]))
+    plan = plan_of(Spec(), requires=Requirement(checks=["memory.smell"]))
     judgement = judged(App(), plan=plan)
     assert of(judgement)[0] == "ERROR"
-    assert "memory.drift" in judgement.verdict.explanation
+    assert "memory.smell" in judgement.verdict.explanation
 
 
 def test_the_nonce_of_another_run_proves_nothing() -> None:
