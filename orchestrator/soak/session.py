@@ -165,7 +165,7 @@ class PhoneSession:
     async def _until_stop(self, act: Callable[[Unpack[A]], Awaitable[R]], *arguments: *A) -> R:
         """Return what `act` returns, unless a stop is requested first."""
         results: list[R] = []
-        failures: list[DeviceError] = []
+        failures: list[Exception] = []
         async with anyio.create_task_group() as tasks:
 
             async def give_up() -> None:
@@ -175,7 +175,7 @@ class PhoneSession:
             tasks.start_soon(give_up)
             try:
                 results.append(await act(*arguments))
-            except DeviceError as error:  # a task group would wrap it
+            except Exception as error:  # noqa: BLE001 - raised again below; a group would wrap it
                 failures.append(error)
             tasks.cancel_scope.cancel()
         if failures:

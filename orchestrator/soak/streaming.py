@@ -226,10 +226,11 @@ class AppStream:
         connection = await self.link.connect(self.port, deadline=Deadline.after(CONNECT_LIMIT_S))
         client = AppClient(connection, alias=self.link.phone.alias)
         try:
+            # Before the greeting: an app that dies on `start` is still heard to its end.
+            await inbox.send(Connected())
             await self._greet(client)
             self._client = client
             self._result.error = None
-            await inbox.send(Connected())
             async for line in client.records():
                 self.stream.append(line)
                 await inbox.send(self._peek(line))
