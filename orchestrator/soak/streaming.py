@@ -102,6 +102,7 @@ class StreamResult:
     launch: str | None = None
     ending: Ending | None = None
     stopped_by_host: bool = False
+    killed_by_host: bool = False
     exits: list[AppExit] = field(default_factory=list)
     peak_observed_bytes: int | None = None
     error: str | None = None
@@ -167,6 +168,7 @@ class AppStream:
             await self._kill()
 
     async def _kill(self) -> None:
+        self._result.killed_by_host = True
         try:
             await self.session.kill(self.pid, deadline=Deadline.after(REPLY_LIMIT_S))
         except DeviceError as error:
