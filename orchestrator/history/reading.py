@@ -39,6 +39,8 @@ def read_entry(root: Path) -> RunEntry:
     """
     paths = RunPaths(root)
     run = read_document(paths.run, RunDocument)
+    if not paths.summary_json.exists():
+        raise RunDirectoryError(f"{root} has no summary.json", remedy="`fleet report RUN` makes it")
     summary = read_document(paths.summary_json, SummaryDocument)
     plan = read_document(paths.plan, PlanDocument) if paths.plan.exists() else None
     phones = plan.phones if plan else []
