@@ -7,8 +7,9 @@ the app holds no list of its own.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
+from orchestrator.domain.checks import CHECK_IDS
 from orchestrator.domain.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,6 +25,22 @@ class Ballast:
     to_percent: int  # of the per-process limit
     release: str  # "evict"
     hold_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimedWarning:
+    """A memory warning that the app gives itself."""
+
+    at_token: int
+    phase: Literal["decode", "prefill", "idle"]  # it waits for the next such moment
+
+
+@dataclass(frozen=True, slots=True)
+class BackgroundVisit:
+    """The app leaves the foreground by itself and comes back."""
+
+    at_token: int
+    for_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +64,12 @@ class Scenario:
     required_checks: tuple[str, ...]
     min_trims: int
     min_evictions: int  # by a real warning of the kernel
+    timed_warnings: tuple[TimedWarning, ...] = ()
+    pause_ms: int = 0  # between two turns
+    audit_at_tokens: tuple[int, ...] = ()
+    background: tuple[BackgroundVisit, ...] = ()
+    reload_at_tokens: tuple[int, ...] = ()
+    virtual_speed: bool = False  # speed is judged on virtual phones too
 
 
 SMOKE: Final = Scenario(
@@ -88,7 +111,37 @@ SMOKE: Final = Scenario(
     min_evictions=1,
 )
 
-SCENARIOS: Final = {SMOKE.name: SMOKE}
+# Every check's trigger in some seconds of an engine of set speed. Prompts pass the smallest budget
+# now and then, so that refusals are met; all events stand apart from the ramp of ballast.
+SELFTEST: Final = Scenario(
+    name="selftest",
+    title="Every check's trigger, token-indexed and fast: what `fleet selftest` runs",
+    duration_s=14.0,
+    decode_tokens_per_s=400.0,
+    prefill_tokens_per_s=20_000.0,
+    min_prompt_ids=60,
+    max_prompt_ids=440,
+    turn_limit_tokens=160,
+    turns_per_conversation=6,
+    end_every=300,
+    sample_period_ms=50,
+    ballast=(
+        Ballast(from_token=900, to_token=1150, to_percent=96, release="evict", hold_tokens=150),
+    ),
+    warn_at_tokens=(250,),
+    stop_after_tokens=2000,
+    required_checks=CHECK_IDS,
+    min_trims=3,
+    min_evictions=1,
+    timed_warnings=(TimedWarning(450, "prefill"), TimedWarning(620, "idle")),
+    pause_ms=20,
+    audit_at_tokens=(200, 400, 800, 1400, 1500, 1600, 1700, 1800, 1900),
+    background=(BackgroundVisit(700, 1500),),
+    reload_at_tokens=(1350,),
+    virtual_speed=True,
+)
+
+SCENARIOS: Final = {SMOKE.name: SMOKE, SELFTEST.name: SELFTEST}
 
 
 def scenario_of(name: str, workload: WorkloadBlock, duration_s: float | None) -> Scenario:
@@ -135,7 +188,7 @@ def _check_ranges(scenario: Scenario) -> None:
 
 def wire_scenario(scenario: Scenario, policy: PolicyBlock, seed: int) -> dict[str, object]:
     """Return the scenario exactly as `start` sends it."""
-    return {
+    wire: dict[str, object] = {
         "name": scenario.name,
         "seed": seed,
         "duration_s": scenario.duration_s,
@@ -169,6 +222,21 @@ def wire_scenario(scenario: Scenario, policy: PolicyBlock, seed: int) -> dict[st
             }
             for entry in scenario.ballast
         ],
-        "warnings": [{"at_token": token} for token in scenario.warn_at_tokens],
+        "warnings": [{"at_token": token} for token in scenario.warn_at_tokens]
+        + [{"at_token": at.at_token, "phase": at.phase} for at in scenario.timed_warnings],
         "stop_after_tokens": scenario.stop_after_tokens,
     }
+    return wire | _rare_members(scenario)
+
+
+def _rare_members(scenario: Scenario) -> dict[str, object]:
+    """Return the members that may be missing: an app need not know what it is not asked."""
+    members: dict[str, object] = {
+        "pause_ms": scenario.pause_ms,
+        "audits": [{"at_token": token} for token in scenario.audit_at_tokens],
+        "background": [
+            {"at_token": visit.at_token, "for_ms": visit.for_ms} for visit in scenario.background
+        ],
+        "reloads": [{"at_token": token} for token in scenario.reload_at_tokens],
+    }
+    return {name: value for name, value in members.items() if value}

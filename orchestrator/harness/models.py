@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import asdict, dataclass
+from typing import Final, Literal
 
 FIRST_ID: Final = 2
 END_ID: Final = 0
 BOS_ID: Final = 1
+SELFTEST_LOAD_MS: Final = 400
 
 _BITS_PER_WEIGHT: Final = {"int4": 4, "int8": 8}
 # 700 MiB and about twice that: one model at both widths.
@@ -17,14 +18,26 @@ _WEIGHTS_BYTES: Final = {"int4": 734_003_200, "int8": 1_395_864_371}
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedGroup:
+    """What a compute plan of a witness model says of one group of operations."""
+
+    group: str
+    device: str
+    ops: int
+
+
+@dataclass(frozen=True, slots=True)
 class WitnessShape:
-    """Size of a witness model, in phone bytes."""
+    """Size of a witness model, in phone bytes, and what it pretends of a real one."""
 
     weights_bytes: int
     kv_row_bytes: int = 32_768
     capacity: int = 4096  # rows of the KV state
     chunk: int = 64  # widest prefill chunk
     vocab: int = 32_000
+    text: Literal["decimal", "pieces"] = "decimal"  # docs/protocol.md, 3.1
+    load_ms: int = 0  # how long a load takes
+    compute_plan: tuple[PlannedGroup, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +50,7 @@ class ModelPackage:
     bits_per_weight: int
     capacity: int  # rows of the KV state
     kind: str = "witness"
+    load_ms: float | None = None  # the set load time, None where there is none
 
     @property
     def folder(self) -> str:
@@ -66,7 +80,7 @@ def witness_package(quantization: str, shape: WitnessShape | None = None) -> Mod
     if quantization not in _BITS_PER_WEIGHT:
         raise ValueError(f"no quantization {quantization!r}, only {', '.join(_BITS_PER_WEIGHT)}")
     size = shape or WitnessShape(_WEIGHTS_BYTES[quantization])
-    described = {
+    described: dict[str, object] = {
         "kind": "witness",
         "quantization": quantization,
         "bits_per_weight": _BITS_PER_WEIGHT[quantization],
@@ -78,7 +92,7 @@ def witness_package(quantization: str, shape: WitnessShape | None = None) -> Mod
         "end_id": END_ID,
         "bos_id": BOS_ID,
         "chunk": size.chunk,
-    }
+    } | _pretences(size)
     content = json.dumps(described, separators=(",", ":")).encode()
     return ModelPackage(
         quantization,
@@ -86,12 +100,52 @@ def witness_package(quantization: str, shape: WitnessShape | None = None) -> Mod
         content,
         bits_per_weight=_BITS_PER_WEIGHT[quantization],
         capacity=size.capacity,
+        load_ms=float(size.load_ms) or None,
     )
+
+
+def _pretences(shape: WitnessShape) -> dict[str, object]:
+    """Return the members that stand in a package only where they are not the default."""
+    members: dict[str, object] = {}
+    if shape.text != "decimal":
+        members["text"] = shape.text
+    if shape.load_ms:
+        members["load_ms"] = shape.load_ms
+    if shape.compute_plan:
+        members["compute_plan"] = [asdict(group) for group in shape.compute_plan]
+    return members
 
 
 def witness_packages(capacity: int = 4096) -> tuple[ModelPackage, ...]:
     """Return the packages of a soak, one of each quantization, with `capacity` KV rows."""
     return tuple(
         witness_package(quantization, WitnessShape(_WEIGHTS_BYTES[quantization], capacity=capacity))
+        for quantization in _BITS_PER_WEIGHT
+    )
+
+
+# As iOS places a model that fits the Neural Engine (docs/protocol.md, 2.1, has the groups).
+_FITTING_PLAN: Final = (
+    PlannedGroup("embedding", "cpu", 2),
+    PlannedGroup("norm", "neural_engine", 64),
+    PlannedGroup("attention", "neural_engine", 224),
+    PlannedGroup("feed_forward", "neural_engine", 112),
+    PlannedGroup("head", "neural_engine", 2),
+)
+
+
+def selftest_packages(capacity: int = 4096) -> tuple[ModelPackage, ...]:
+    """Return packages with everything that a check can judge: text, load time, compute plan."""
+    return tuple(
+        witness_package(
+            quantization,
+            WitnessShape(
+                _WEIGHTS_BYTES[quantization],
+                capacity=capacity,
+                text="pieces",
+                load_ms=SELFTEST_LOAD_MS,
+                compute_plan=_FITTING_PLAN,
+            ),
+        )
         for quantization in _BITS_PER_WEIGHT
     )

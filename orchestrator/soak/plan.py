@@ -76,6 +76,7 @@ def expectation_of(
         bits_per_weight=float(package.bits_per_weight),
         capacity_tokens=package.capacity,
         pin_tokens=1 if policy.pin == "bos" else 0,
+        load_ms=package.load_ms,
     )
 
 
@@ -102,6 +103,7 @@ def make_plan(
             checks=list(scenario.required_checks),
             min_trims=scenario.min_trims,
             min_evictions=scenario.min_evictions,
+            virtual_speed=scenario.virtual_speed,
         ),
         thresholds={name: dict(limits) for name, limits in config.checks.items()},
         headroom_percent=config.policy.headroom_percent,

@@ -20,7 +20,7 @@ from orchestrator.soak.collect import ReportCollector, pull_journal, report_wait
 from orchestrator.soak.findings import SessionFindings
 from orchestrator.soak.gate import health_document, refusal
 from orchestrator.soak.streaming import AppStream, StartCommand
-from orchestrator.soak.watch import Ending
+from orchestrator.soak.watch import Ending, hang_limit_s
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -202,6 +202,7 @@ class PhoneSession:
                 console=console,
                 stop=self.stop,
                 run_limit_s=self.order.duration_s * _OVERRUN_FACTOR + _OVERRUN_GRACE_S,
+                hang_limit_s=hang_limit_s(self.order.plan.thresholds),
             )
             self.findings.stream = result = await followed.follow()
         for end in result.exits:

@@ -25,7 +25,7 @@ from orchestrator.domain.deadline import Deadline
 from orchestrator.domain.errors import DeviceError
 from orchestrator.harness.control import AppClient, CommandRefusedError
 from orchestrator.runlog.documents import AppExit
-from orchestrator.soak.watch import Action, Ending, StreamWatch
+from orchestrator.soak.watch import HANG_LIMIT_S, Action, Ending, StreamWatch
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -46,6 +46,7 @@ class Peek(msgspec.Struct, frozen=True, gc=False):
 
     seq: int
     kind: str
+    event: str | None = None  # of a lifecycle
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class Recorded:
     """A record was written to disk."""
 
     kind: str
+    event: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +127,14 @@ class AppStream:
     console: LineWriter
     stop: anyio.Event
     run_limit_s: float
+    hang_limit_s: float = HANG_LIMIT_S
     _result: StreamResult = field(default_factory=StreamResult)
     _client: AppClient | None = None
     _last_seq: int = 0
 
     async def follow(self) -> StreamResult:
         """Stream until the app is done, gone, or stopped, and return what happened."""
-        watch = StreamWatch(time.monotonic(), self.run_limit_s)
+        watch = StreamWatch(time.monotonic(), self.run_limit_s, self.hang_limit_s)
         inbox_send, inbox = anyio.create_memory_object_stream[Happening](64)
         async with anyio.create_task_group() as tasks, inbox_send, inbox:
             tasks.start_soon(self._read_app, inbox_send)
@@ -260,15 +263,15 @@ class AppStream:
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             peek = msgspec.json.decode(line, type=Peek)
             self._last_seq = max(self._last_seq, peek.seq)
-            return Recorded(peek.kind)
+            return Recorded(peek.kind, peek.event)
         return Recorded("undecodable")
 
 
 def _tell(watch: StreamWatch, happening: Happening, now_s: float) -> Action:
     action = Action.CONTINUE
     match happening:
-        case Recorded(kind):
-            action = watch.on_record(kind, now_s)
+        case Recorded(kind, event):
+            action = watch.on_record(kind, now_s, event)
         case Connected():
             action = watch.on_connected(now_s)
         case Disconnected():

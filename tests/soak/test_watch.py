@@ -8,6 +8,7 @@ from orchestrator.soak.watch import (
     Action,
     Ending,
     StreamWatch,
+    hang_limit_s,
 )
 
 
@@ -102,3 +103,34 @@ def test_a_refusing_app_is_killed_at_once(watch: StreamWatch) -> None:
     assert watch.on_refused(10.0) is Action.KILL
     assert watch.ending is Ending.REFUSED
     assert watch.on_tick(10.1 + DRAIN_LIMIT_S) is Action.COLLECT
+
+
+def test_an_app_that_beats_and_does_not_predict_hangs() -> None:
+    watch = StreamWatch(0.0, 600.0, hang_limit_s=6.0)
+    watch.on_connected(0.0)
+    watch.on_record("load", 1.0)
+    watch.on_record("tokens", 2.0)
+    for now_s in range(3, 9):
+        watch.on_record("heartbeat", float(now_s))
+        assert watch.on_tick(float(now_s)) is Action.CONTINUE
+    assert watch.on_tick(8.5) is Action.KILL
+    assert watch.ending is Ending.STALLED
+
+
+def test_before_the_load_and_in_the_background_no_prediction_is_awaited() -> None:
+    watch = StreamWatch(0.0, 600.0, hang_limit_s=6.0)
+    watch.on_connected(0.0)
+    watch.on_record("heartbeat", 20.0)
+    assert watch.on_tick(20.0) is Action.CONTINUE
+    watch.on_record("load", 21.0)
+    watch.on_record("lifecycle", 22.0, "background")
+    watch.on_record("heartbeat", 40.0)
+    assert watch.on_tick(40.0) is Action.CONTINUE
+    watch.on_record("lifecycle", 41.0, "foreground")
+    watch.on_record("heartbeat", 48.0)
+    assert watch.on_tick(48.0) is Action.KILL
+
+
+def test_the_host_waits_twice_as_long_for_a_prediction_as_the_check() -> None:
+    assert hang_limit_s({}) == 60.0
+    assert hang_limit_s({"hang.none": {"no_token_limit_s": 3.0}}) == 6.0
