@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.evidence.parse import parse_report, without_copies
+from orchestrator.evidence.parse import parse_report, parse_reports, without_copies
 from orchestrator.evidence.reports import (
     CrashReport,
     ExcResourceReport,
@@ -13,6 +13,7 @@ from orchestrator.evidence.reports import (
     PanicReport,
     Unparsed,
 )
+from orchestrator.evidence.sections import documents
 from tests.evidence.factory import APP, FIXTURES, FUZZ, crash, jetsam, process, report
 
 SAMPLES = [path.read_bytes() for path in sorted(FIXTURES.rglob("*.ips"))] + [crash(), jetsam()]
@@ -231,3 +232,38 @@ BODIES = st.dictionaries(
 @given(bug_type=st.sampled_from(["298", "309", "109", "385", "185", "210", "777"]), body=BODIES)
 def test_known_fields_of_any_type_never_raise(bug_type: str, body: dict[str, object]) -> None:
     parse_report(report(bug_type, body), "r")
+
+
+READABLE = [
+    crash(),
+    jetsam(process()),
+    report("210", {"panicString": "x"}),
+    report("777", {"a": 1}),
+]
+
+
+@FUZZ
+@given(
+    samples=st.lists(st.sampled_from(READABLE), min_size=1, max_size=5),
+    glue=st.sampled_from([b"", b"\n", b"\r\n\r\n"]),
+)
+def test_joined_reports_are_each_read_as_they_are_alone(samples: list[bytes], glue: bytes) -> None:
+    alone = [parse_report(sample, "r") for sample in samples]
+    assert parse_reports(glue.join(samples), "r") == alone
+
+
+@FUZZ
+@given(samples=st.lists(st.sampled_from(SAMPLES), max_size=4), noise=st.binary(max_size=64))
+def test_any_reports_and_noise_in_one_file_give_reports(samples: list[bytes], noise: bytes) -> None:
+    found = parse_reports(noise.join(samples), "r")
+    assert 1 <= len(found) <= 2 * len(samples) + 64
+
+
+@FUZZ
+@given(
+    sample=st.lists(st.sampled_from(SAMPLES), min_size=1, max_size=3).map(b"\n".join),
+    length=st.integers(1, 700),
+)
+def test_where_a_file_is_split_while_it_is_read_changes_nothing(sample: bytes, length: int) -> None:
+    chunks = [sample[begin : begin + length] for begin in range(0, len(sample), length)]
+    assert list(documents(chunks)) == list(documents([sample]))
