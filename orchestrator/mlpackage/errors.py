@@ -17,9 +17,14 @@ class PackageError(FleetError):
     exit_code = ExitCode.USAGE
 
     def __init__(self, file: Path | str, reason: str, *, remedy: str = "") -> None:
-        self.file, self.reason = str(file), reason
-        super().__init__(f"{file}: {reason}", remedy=remedy)
+        # Names come from the package: they must not break the line or steer a terminal.
+        self.file, self.reason = _plain(str(file)), _plain(reason)
+        super().__init__(f"{self.file}: {self.reason}", remedy=remedy)
 
 
 class FormatError(ValueError):
     """Bytes break the format they claim; the caller knows the file and says it."""
+
+
+def _plain(text: str) -> str:
+    return "".join(char if char.isprintable() else "?" for char in text)
