@@ -44,7 +44,9 @@ class SessionFindings:
 
     @property
     def died(self) -> bool:
-        """Whether the app's process ended by something else than its own clean exit."""
+        """Whether the app's process ended by something else than its own clean exit or us."""
+        if self.stream.killed_by_host:
+            return False
         said_goodbye = self.stream.ending is Ending.COMPLETED
         vanished = self.alive_at_end is False and not said_goodbye  # its exit event was missed
         return vanished or any(end.exit_code != 0 for end in self.stream.exits)

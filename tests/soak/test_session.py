@@ -60,7 +60,9 @@ class Bench:
 @pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     script = Script()
-    link = ScriptedLink(script, ScriptedSession(script))
+    # A real phone waits for reports as long as it is told; a virtual one states its own delay.
+    health = replace(HEALTHY, virtual=None)
+    link = ScriptedLink(script, ScriptedSession(script), health=health)
     packages = {package.quantization: package for package in witness_packages()}
     app = PlannedApp(kind="swift", bundle_id="dev.example", name="Harness", package_sha256="0")
     participants = Participants((link.phone,), (), ())
