@@ -28,4 +28,5 @@ class ClassifiedReport:
     at_s: float | None  # Unix seconds by the host's clock; None for naive or missing times
     summary: str  # one plain sentence for people; may hold text of the phone
     thermal_kill: bool = False  # a crash report whose reason is that the phone was too hot
+    fatal: bool | None = None  # the process ended by it; None where the report does not say
     ignored: str | None = None  # why it is not this phone's: a watch's, a simulator's

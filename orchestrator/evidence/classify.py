@@ -128,6 +128,7 @@ def classify(
         at_s=at_s,
         summary=describe(report, subject.name, subject.reason, subject.footprint_bytes),
         thermal_kill=isinstance(report, CrashReport) and report.thermal,
+        fatal=_fatal(report),
         ignored=report.header.ignored,
     )
 
@@ -220,6 +221,20 @@ def _reason(
 
 
 def _kind(report: ParsedReport) -> ReportKind:
+    if isinstance(report, CrashReport) and (report.stopped_too_slowly or not report.fatal):
+        return "other"
     if isinstance(report, CrashReport) and report.watchdog:
-        return "other" if report.stopped_too_slowly else "watchdog"
+        return "watchdog"
+    if isinstance(report, UsageReport) and report.fatal:
+        return "crash"
     return _KINDS[type(report)]
+
+
+def _fatal(report: ParsedReport) -> bool | None:
+    match report:
+        case JetsamReport():
+            return bool(report.victims)
+        case CrashReport() | ExcResourceReport() | UsageReport():
+            return report.fatal
+        case _:
+            return None

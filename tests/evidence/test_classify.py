@@ -197,7 +197,9 @@ def test_a_time_without_a_zone_is_in_no_window() -> None:
             "other",
         ),
         (crash(termination={"code": 0xC00010FF}), "crash"),
+        (crash(isNonFatal=1), "other"),
         (report("385", {"exception": {"subtype": "MEMORY"}}, name=APP), "exc_resource"),
+        (b'{"bug_type":"206","name":"SoakHarness"}\nAction taken: Process killed', "crash"),
         (report("210", {"panicString": "panic"}), "panic"),
         (report("202", {"CPU": 1}, name=APP), "other"),
         (b"", "unparsed"),
@@ -205,6 +207,21 @@ def test_a_time_without_a_zone_is_in_no_window() -> None:
 )
 def test_every_report_has_its_kind(content: bytes, kind: str) -> None:
     assert classified(content).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("content", "fatal"),
+    [
+        (jetsam(process()), True),
+        (crash(), True),
+        (crash(isNonFatal=1), False),
+        (report("385", {"termination": {"code": 7}}, name=APP), True),
+        (report("385", {"exception": {"subtype": "MEMORY"}}, name=APP), False),
+        (report("777", {}), None),
+    ],
+)
+def test_a_report_tells_whether_the_process_ended(content: bytes, *, fatal: bool | None) -> None:
+    assert classified(content).fatal is fatal
 
 
 def test_a_cut_crash_report_is_still_ours_by_its_header() -> None:
