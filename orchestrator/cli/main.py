@@ -34,6 +34,7 @@ COMMANDS: Final = {
     "baseline": "Name sets of runs that later ones are held against.",
     "signoff": "Sign off a release from the evidence of runs; make keys; verify bundles.",
     "redact": "Copy a run fit to send out: names, UDIDs, processes and tokens replaced.",
+    "selftest": "Prove that the checks can fail: every deliberate defect on virtual phones.",
     "virtual": "Virtual iPhones: `fleet virtual serve`.",
     "model": "Core ML packages: build, verify, inspect, lint, budget.",
 }

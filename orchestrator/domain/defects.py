@@ -68,7 +68,7 @@ DEFECTS: Final = (
     Defect("constant-output", "stream.sane", (1, 100, 600)),
     Defect("ane-fallback", "plan.placement"),
     Defect("slow-load", "load.time", (3, 4, 10)),
-    Defect("slow-steady", "perf.throughput", (20, 30, 45, 60), slow=True),
+    Defect("slow-steady", "perf.throughput", (15, 30, 45, 60), slow=True),
     Defect("slow-decay", "perf.decay", (15, 20, 30, 40), slow=True),
     Defect("refeed-context", "perf.flat-decode", slow=True),
     Defect("parity-drift", "trim.parity"),

@@ -48,21 +48,36 @@ class Campaign:
         self.recorder.finish(self.interrupted_by)
 
     async def _soak(self, order: SessionOrder) -> None:
-        paths = self.recorder.paths.device(order.phone.directory)
-        attempt = paths.attempt(1)
-        session = PhoneSession(order, self.link_to(order.phone), attempt, self.recorder, self.stop)
-        findings = await session.run()
-        counts = await anyio.to_thread.run_sync(write_telemetry, attempt, paths.telemetry)
-        write_document(paths.device, findings.device_document(order.phone))
-        write_document(attempt.evidence, findings.evidence_document(session.attempt, counts))
+        await soak_phone(order, self.link_to(order.phone), self.recorder, self.stop)
 
     async def _watch_signals(self) -> None:
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as received:
-            async for number in received:
-                if self.interrupted_by is None:
-                    self.interrupted_by = signal.Signals(number).name
-                    self.recorder.event("interrupted", by=self.interrupted_by)
-                    self.stop.set()
+        await stop_on_signal(self.stop, self._note_signal)
+
+    def _note_signal(self, name: str) -> None:
+        self.interrupted_by = name
+        self.recorder.event("interrupted", by=name)
+
+
+async def soak_phone(
+    order: SessionOrder, link: PhoneLink, recorder: RunRecorder, stop: anyio.Event
+) -> None:
+    """Soak one phone of a run and write all that is kept of it."""
+    paths = recorder.paths.device(order.phone.directory)
+    attempt = paths.attempt(1)
+    session = PhoneSession(order, link, attempt, recorder, stop)
+    findings = await session.run()
+    counts = await anyio.to_thread.run_sync(write_telemetry, attempt, paths.telemetry)
+    write_document(paths.device, findings.device_document(order.phone))
+    write_document(attempt.evidence, findings.evidence_document(session.attempt, counts))
+
+
+async def stop_on_signal(stop: anyio.Event, tell: Callable[[str], None]) -> None:
+    """Set `stop` at the first SIGINT or SIGTERM, and tell its name; never returns by itself."""
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as received:
+        async for number in received:
+            if not stop.is_set():
+                tell(signal.Signals(number).name)
+                stop.set()
 
 
 def write_telemetry(attempt: AttemptPaths, target: Path) -> MergeCounts:

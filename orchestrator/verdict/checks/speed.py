@@ -130,7 +130,7 @@ class PerfThroughput(_SpeedCheck):
         ),
         limits=(
             Limit("min_tokens_per_s", 5.0, "tokens/s", "of a model of unknown speed"),
-            Limit("min_set_speed_ratio", 0.8, "of the set speed", "of an engine of set speed"),
+            Limit("min_set_speed_ratio", 0.9, "of the set speed", "of an engine of set speed"),
             _WARM_UP,
         ),
     )
