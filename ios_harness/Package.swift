@@ -3,19 +3,43 @@
 
 import PackageDescription
 
+// The manifest is compiled for the machine that builds. On a Mac, also when it builds for iOS, `import CoreML` is the
+// system's; on Linux it is our stand-in, which is test equipment.
+#if os(Linux)
+  let coreML: [Target.Dependency] = ["CoreML"]
+  // Unoptimized, each operation on a SIMD vector is a call: tests with the decoder would take minutes.
+  let decoderSettings: [SwiftSetting] = [.unsafeFlags(["-O"], .when(configuration: .debug))]
+  let systemTargets: [Target] = [
+    .target(name: "CoreML", dependencies: ["ReferenceEngine", "HarnessCore"]),
+    .testTarget(
+      name: "CoreMLEngineTests",
+      dependencies: ["CoreMLEngine", "CoreML", "ReferenceEngine", "StreamingLM", "HarnessCore"]),
+  ]
+#else
+  let coreML: [Target.Dependency] = []
+  let decoderSettings: [SwiftSetting] = []
+  let systemTargets: [Target] = []
+#endif
+
 let package = Package(
   name: "ios_harness",
   platforms: [.macOS(.v15), .iOS(.v18)],
   products: [
     .executable(name: "harness-host", targets: ["harness-host"]),
     .library(name: "StreamingLM", targets: ["StreamingLM"]),
+    .library(name: "CoreMLEngine", targets: ["CoreMLEngine"]),
     .library(name: "SoakRunner", targets: ["SoakRunner"]),
   ],
-  targets: [
+  targets: systemTargets + [
     .target(name: "CHost", cSettings: [.define("_GNU_SOURCE")]),
     .target(name: "HarnessCore", dependencies: ["CHost"]),
     .target(name: "StreamingLM", dependencies: ["HarnessCore"]),
-    .target(name: "ReferenceEngine", dependencies: ["StreamingLM", "CHost"]),
+    .target(
+      name: "ReferenceEngine", dependencies: ["StreamingLM", "CHost"],
+      swiftSettings: decoderSettings),
+    .target(
+      name: "CoreMLEngine",
+      dependencies: ["ReferenceEngine", "StreamingLM", "HarnessCore"] + coreML),
     .target(name: "SoakRunner", dependencies: ["ReferenceEngine", "StreamingLM", "CHost"]),
     .target(name: "HostPlatform", dependencies: ["SoakRunner", "CHost"]),
     .executableTarget(name: "harness-host", dependencies: ["HostPlatform", "SoakRunner", "CHost"]),

@@ -41,7 +41,9 @@ struct LayerWeights {
 
 /// The weights of a decoder, expanded to single precision as Core ML expands them: palettes and scales are halves, and
 /// so is their product.
-public final class DecoderWeights {
+///
+/// Unchecked: nothing is written once it is made.
+public final class DecoderWeights: @unchecked Sendable {
   /// Sizes of the model.
   public let shape: DecoderShape
   let embedding: Matrix
