@@ -78,7 +78,13 @@ def _demand(
     if packages and not given and weights_gb is None:
         read = [read_package(path) for folder in packages for path in find_packages(folder)]
         require_state(read)
-        return demand_of(read)
+        demand = demand_of(read)
+        if not demand.kv_bytes_per_token:
+            raise UsageError(
+                f"{read[0].path}: the graph does not show which axis of its states is the context",
+                remedy="Give --layers, --kv-heads, --head-dim and --length instead",
+            )
+        return demand
     if packages or len(given) != len(numbers):
         raise UsageError(
             "give packages, or all of --layers, --kv-heads, --head-dim and --length",

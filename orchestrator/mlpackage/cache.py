@@ -61,9 +61,9 @@ def cached_states(function: Function) -> tuple[CachedState, ...]:
     for operation in operations:
         if operation.kind == "write_state":
             writes.setdefault(operation.input_name("input"), []).append(operation)
-    mask_length = _mask_length(function)
+    mask_lengths = _mask_lengths(function)
     return tuple(
-        _cached(state, reads[state.name], writes.get(state.name, []), producers, mask_length)
+        _cached(state, reads[state.name], writes.get(state.name, []), producers, mask_lengths)
         for state in function.states
     )
 
@@ -109,12 +109,12 @@ def _cached(
     reads: int,
     writes: list[Operation],
     producers: Mapping[str, Operation],
-    mask_length: int | None,
+    mask_lengths: set[int],
 ) -> CachedState:
     shape = state.type.shape
     axis = next((a for a in (_moving_axis(op, producers) for op in writes) if a is not None), None)
     if axis is None or axis >= len(shape):
-        axis = next((a for a, length in enumerate(shape) if length == mask_length), None)
+        axis = next((a for a, length in enumerate(shape) if length in mask_lengths), None)
     return CachedState(
         state.name, state.type.dtype, shape, state.size_bytes, reads, len(writes), axis
     )
@@ -138,15 +138,18 @@ def _moving_axis(write: Operation, producers: Mapping[str, Operation]) -> int | 
     return None
 
 
-def _mask_length(function: Function) -> int | None:
-    """Return the last axis of the largest floating input of rank 4: an attention mask."""
+def _mask_lengths(function: Function) -> set[int]:
+    """Return the context lengths that a floating input of rank 4, an attention mask, allows.
+
+    Its last axis is the cache, or the cache and the step's own rows where the host writes them.
+    """
     masks = [
         feature.type.shape
         for feature in function.inputs
         if len(feature.type.shape) == 4 and feature.type.dtype.startswith("fp")
     ]
-    lengths = [shape[-1] for shape in masks if shape[-1]]
-    return max(lengths, default=None) if masks else None
+    lengths = {length for *_, rows, last in masks for length in (last, (last or 0) - (rows or 0))}
+    return {length for length in lengths if length and length > 1}
 
 
 def _query_heads(function: Function) -> int | None:

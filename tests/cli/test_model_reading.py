@@ -232,6 +232,14 @@ def test_budget_is_one_plain_line_per_phone_where_no_terminal_reads(
     assert "recommended weights 8 bits" in phones[1]
 
 
+def test_budget_asks_for_numbers_where_the_graph_shows_no_context(
+    model: Model, tmp_path: Path
+) -> None:
+    decoder = replace(GOOD, written=False, mask=Input("causal_mask", "fp16", (1, 1, 1, 7)))
+    assert model("budget", write_package(tmp_path / "x.mlpackage", {"main": decoder})) == 2
+    assert "does not show which axis of its states is the context" in model.err
+
+
 def test_budget_prints_json(model: Model) -> None:
     assert model("budget", *WORKED_NUMBERS, "--entitled", "--devices", "iPhone 14", "--json") == 0
     assert model.json()["phones"][0]["offer"]["limit_bytes"] == 4096 * 1024**2

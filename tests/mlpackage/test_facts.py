@@ -71,6 +71,12 @@ def test_without_writes_the_mask_tells_the_length_axis(tmp_path: Path) -> None:
     assert [state.length_axis for state in states] == [2, 2]
 
 
+def test_a_mask_may_cover_the_rows_of_the_step_too(tmp_path: Path) -> None:
+    mask = Input("causal_mask", "fp16", (1, 1, 8, LENGTH + 8))
+    states = cached_states(function_of(tmp_path, Decoder(width=8, written=False, mask=mask)))
+    assert [state.length for state in states] == [LENGTH, LENGTH]
+
+
 def test_without_writes_and_mask_the_length_is_unknown(tmp_path: Path) -> None:
     mask = Input("causal_mask", "fp16", (1, 1, 1, 7))
     function = function_of(tmp_path, Decoder(written=False, mask=mask))
