@@ -48,7 +48,8 @@ def verify(
 
 def _model_lines(report: VerifyReport) -> Iterator[str]:
     yield f"{report.model}: {', '.join(report.packages)} as {', '.join(report.roles)}"
-    yield f"  weights: {report.weights_compared} compared with the seed's, value by value"
+    how = "compressed since, close to the seed's" if report.compressed else "equal the seed's"
+    yield f"  weights: {report.weights_compared} compared, value by value; right is: {how}"
     yield (
         f"  outputs: {report.positions} positions, largest error {report.max_error:.4f}, "
         f"allowed {report.error_limit:.4f}, spread {report.output_spread:.3f}"

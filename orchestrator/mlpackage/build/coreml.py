@@ -8,10 +8,14 @@ import importlib.util
 import io
 import logging
 import os
+import warnings
 from types import SimpleNamespace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from orchestrator.domain.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # coremltools has no types: what `load` returns, and any object that is made with it.
 Mil: TypeAlias = Any
@@ -54,3 +58,11 @@ def load() -> Mil:
         Function=mil.Function,
         mil_convert=converter.mil_convert,
     )
+
+
+@contextlib.contextmanager
+def unclosed_scratch() -> Iterator[None]:
+    """Let coremltools drop its scratch folders unclosed: they are removed, with a warning each."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        yield

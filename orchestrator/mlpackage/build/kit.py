@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.mlpackage.build import forward
-from orchestrator.mlpackage.build.chunks import PREFILL, parts_of
+from orchestrator.mlpackage.build.chunks import CHUNK_LIMIT_BYTES, PREFILL, parts_of
 from orchestrator.mlpackage.build.constants import Drawn
 from orchestrator.mlpackage.build.decoder import build_function
 from orchestrator.mlpackage.build.goldens import canary_prompts, golden_entry, goldens_document
 from orchestrator.mlpackage.build.progress import Progress
 from orchestrator.mlpackage.build.recipe import PART_KEY, RECIPE_KEY
-from orchestrator.mlpackage.build.saving import convert, save
+from orchestrator.mlpackage.build.saving import write_package
 from orchestrator.mlpackage.build.twin import TwinWriter
 from orchestrator.mlpackage.digest import folder_digest
 
@@ -78,6 +78,8 @@ def build_kit(
     layout: Layout,
     folder: Path,
     progress: Progress | None = None,
+    *,
+    chunk_limit_bytes: int = CHUNK_LIMIT_BYTES,
 ) -> Kit:
     """Build a decoder model; equal arguments give equal bytes.
 
@@ -87,9 +89,10 @@ def build_kit(
         layout: How it is packaged.
         folder: Where the kit goes; made if missing, packages in it are replaced.
         progress: Told of every tensor and package.
+        chunk_limit_bytes: Most bytes of a package, for models that are cut into chunks.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    parts = parts_of(recipe, layout)
+    parts = parts_of(recipe, layout, chunk_limit_bytes=chunk_limit_bytes)
     progress = progress or Progress()
     progress.total = _TENSORS_A_LAYER * recipe.layers + 3 + _STEPS_A_PACKAGE * len(parts) + 1
     builder = _Builder(mil, recipe, folder, progress)
@@ -154,15 +157,14 @@ class _Builder:
     def _package(self, drawn: Drawn, part: Part) -> None:
         functions = {role: build_function(self.mil, drawn, part, role) for role in part.functions}
         self.progress.step(f"{part.name}: graph")
-        model = convert(self.mil, functions)
-        self.progress.step(f"{part.name}: converted")
         path = self.folder / f"{part.name}.mlpackage"
-        save(self.mil, model, path, package_metadata(self.recipe, part))
+        write_package(self.mil, functions, path, package_metadata(self.recipe, part))
+        self.progress.step(f"{part.name}: written")
         self.packages.append(built_package(path, part))
-        # Graph and model refer to each other: without this the next package comes on top.
-        del functions, model
+        # The operations of a graph refer to each other: without this the next one comes on top.
+        del functions
         gc.collect()
-        self.progress.step(f"{part.name}: saved")
+        self.progress.step(f"{part.name}: digest")
 
     def _canaries(self, drawn: Drawn, chunk: Chunk) -> None:
         if chunk.has_embedding:

@@ -8,6 +8,7 @@ import uuid
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.domain.errors import UsageError
+from orchestrator.mlpackage.build.coreml import unclosed_scratch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,12 +34,19 @@ _PASSES: Final = (
 )
 
 
-def convert(mil: Mil, functions: Mapping[str, MilObject]) -> MilObject:
-    """Return the model of one or several functions.
+def write_package(
+    mil: Mil, functions: Mapping[str, MilObject], package: Path, metadata: Mapping[str, str]
+) -> None:
+    """Convert functions into a package that has the same bytes whenever it is made.
 
     Args:
         mil: What `coreml.load` returned.
         functions: The functions by name. A single one is called `main` in the package.
+        package: The `.mlpackage`; one that exists is replaced.
+        metadata: User-defined entries.
+
+    Raises:
+        UsageError: If something else than a package is in the way.
     """
     program = mil.Program()
     several = len(functions) > 1
@@ -47,37 +55,35 @@ def convert(mil: Mil, functions: Mapping[str, MilObject]) -> MilObject:
     if several:
         program.default_function_name = next(iter(functions))
         program.export_as_multifunction = True
-    return mil.mil_convert(
-        program,
-        convert_to="mlprogram",
-        convert_from="milinternal",
-        specification_version=SPECIFICATION_VERSION,
-        compute_units=mil.ct.ComputeUnit.CPU_ONLY,
-        skip_model_load=True,
-        pass_pipeline=mil.ct.PassPipeline(pass_names=list(_PASSES), pipeline_name="fleet"),
-    )
+    make_way(package)
+    with unclosed_scratch():
+        mil.mil_convert(
+            program,
+            convert_to="mlprogram",
+            convert_from="milinternal",
+            specification_version=SPECIFICATION_VERSION,
+            compute_units=mil.ct.ComputeUnit.CPU_ONLY,
+            skip_model_load=True,
+            pass_pipeline=mil.ct.PassPipeline(pass_names=list(_PASSES), pipeline_name="fleet"),
+            package_dir=str(package),
+        )
+    make_reproducible(mil, package, metadata)
 
 
-def save(mil: Mil, model: MilObject, package: Path, metadata: Mapping[str, str]) -> None:
-    """Save a model as a package that has the same bytes whenever it is made.
+def make_way(package: Path) -> None:
+    """Remove a package that is to be replaced.
 
-    Args:
-        mil: What `coreml.load` returned.
-        model: What `convert` or a compression returned.
-        package: The `.mlpackage`; one that exists is replaced.
-        metadata: User-defined entries to add.
+    Raises:
+        UsageError: If something else than a package is in the way.
     """
     if package.exists():
-        if package.suffix != ".mlpackage":
+        if package.suffix != ".mlpackage" or not package.is_dir():
             raise UsageError(f"{package} exists and is no .mlpackage")
         shutil.rmtree(package)
-    model.user_defined_metadata.update(metadata)
-    model.save(str(package))
-    make_reproducible(mil, package)
 
 
-def make_reproducible(mil: Mil, package: Path) -> None:
-    """Write manifest and program of a saved package in one fixed form.
+def make_reproducible(mil: Mil, package: Path, metadata: Mapping[str, str]) -> None:
+    """Write manifest and program of a saved package in one fixed form, with metadata added.
 
     Weight files are equal between runs; the order of protobuf maps, the random ids of the
     manifest and the conversion date are not.
@@ -96,5 +102,7 @@ def make_reproducible(mil: Mil, package: Path) -> None:
     user_defined = specification.description.metadata.userDefined
     for key in _VOLATILE_METADATA:
         user_defined.pop(key, None)
+    for key, text in metadata.items():
+        user_defined[key] = text
     specification_path.write_bytes(specification.SerializeToString(deterministic=True))
     specification_path.chmod(0o644)

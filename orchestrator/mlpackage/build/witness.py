@@ -33,7 +33,7 @@ from orchestrator.mlpackage.build.kit import (
 )
 from orchestrator.mlpackage.build.progress import Progress
 from orchestrator.mlpackage.build.recipe import PART_KEY, Layout
-from orchestrator.mlpackage.build.saving import convert, save
+from orchestrator.mlpackage.build.saving import write_package
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,7 +110,7 @@ def build_witness(
     for functions in roles:
         part = Part(layout, functions, Chunk(1, 1, 0, 1))
         packages.append(_package(mil, recipe, part, folder))
-        progress.step(f"{part.name}: saved")
+        progress.step(f"{part.name}: written")
     kit = Kit(folder, "witness", "fp16", layout.value, tuple(packages), ())
     write_kit(kit, asdict(recipe))
     return kit
@@ -124,7 +124,7 @@ def _package(mil: Mil, recipe: WitnessRecipe, part: Part, folder: Path) -> Built
         LENGTH_KEY: str(recipe.length),
     }
     path = folder / f"{part.name}.mlpackage"
-    save(mil, convert(mil, functions), path, metadata)
+    write_package(mil, functions, path, metadata)
     return built_package(path, part)
 
 

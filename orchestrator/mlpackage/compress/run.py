@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.domain.errors import UsageError
+from orchestrator.mlpackage.build.coreml import unclosed_scratch
 from orchestrator.mlpackage.build.recipe import BLOCK_COLUMNS, GROUP_ROWS, RECIPE_KEY, Weights
-from orchestrator.mlpackage.build.saving import make_reproducible, save
+from orchestrator.mlpackage.build.saving import make_reproducible, make_way
 from orchestrator.mlpackage.compress.functions import single_function
 from orchestrator.mlpackage.compress.palettes import palette
 from orchestrator.mlpackage.compress.plan import Keep, plan_compression
@@ -83,14 +83,17 @@ def compress(
     plan = plan_compression(source, package.model, weights, keep)
     metadata = _own_metadata(package) | {COMPRESSED_KEY: weights.value}
     functions = list(package.model.functions)
-    models = {
-        name: _compressed_function(mil, single_function(mil, package, name), plan, weights)
-        for name in functions
-    }
+    with unclosed_scratch():
+        models = {
+            name: _compressed_function(mil, single_function(mil, package, name), plan, weights)
+            for name in functions
+        }
+    make_way(out)
     if len(functions) == 1:
-        save(mil, models[functions[0]], out, metadata)
+        models[functions[0]].save(str(out))
     else:
-        _save_together(mil, models, package.model.default_function, out, metadata)
+        _save_together(mil, models, package.model.default_function, out)
+    make_reproducible(mil, out, metadata)
     return _figures(package, read_package(out), plan)
 
 
@@ -139,7 +142,6 @@ def _save_together(
     models: dict[str, MilObject],
     default: str,
     out: Path,
-    metadata: dict[str, str],
 ) -> None:
     """Save functions as one package; equal weights are stored once."""
     with tempfile.TemporaryDirectory(prefix="fleet-compress-") as scratch:
@@ -149,20 +151,7 @@ def _save_together(
             model.save(str(single))
             descriptor.add_function(str(single), "main", name)
         descriptor.default_function_name = default
-        if out.exists():
-            shutil.rmtree(out)
         mil.ct.utils.save_multifunction(descriptor, str(out))
-    _add_metadata(mil, out, metadata)
-    make_reproducible(mil, out)
-
-
-def _add_metadata(mil: Mil, out: Path, metadata: dict[str, str]) -> None:
-    path = read_package(out).specification_path
-    specification = mil.ct.proto.Model_pb2.Model()
-    specification.ParseFromString(path.read_bytes())
-    for key, text in metadata.items():
-        specification.description.metadata.userDefined[key] = text
-    path.write_bytes(specification.SerializeToString(deterministic=True))
 
 
 def _figures(before: Package, after: Package, plan: CompressionPlan) -> Compressed:

@@ -55,7 +55,7 @@ def plan_for(subject: Subject) -> list[Step]:
     recipe, large = subject.recipe, subject.recipe.parameters > _LARGE_PARAMETERS
     width = recipe.chunk
     if subject.roles == (DECODE,):
-        counts, decodes = [], 4 if large else 40
+        counts, decodes = [], 4 if large else 24
     elif subject.roles == (PREFILL,):
         counts, decodes = [-(-9 * width // 16), width] + ([] if large else [-(-width // 5)]), 0
     else:

@@ -31,6 +31,7 @@ class VerifyReport:
     rows_written: int
     stray_rows: int
     weights_compared: int
+    compressed: bool  # after the build: weights may differ, outputs are judged by the package's own
     mutations: tuple[MutationResult, ...]
     findings: tuple[str, ...]
 

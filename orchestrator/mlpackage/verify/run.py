@@ -56,7 +56,7 @@ def verify_subject(subject: Subject) -> VerifyReport:
         for mutation in mutations
         if not mutation.noticed
     ]
-    return _report(subject, measured, truth, compared, mutations, findings)
+    return _report(subject, measured, truth, mutations, findings, (compared, compressed))
 
 
 def measured_findings(measured: Measured, truth: Truth) -> list[str]:
@@ -87,11 +87,12 @@ def _report(
     subject: Subject,
     measured: Measured,
     truth: Truth,
-    compared: int,
     mutations: list[MutationResult],
     findings: list[str],
+    weights: tuple[int, bool],
 ) -> VerifyReport:
     count = max(1, measured.positions)
+    compared, compressed = weights
     return VerifyReport(
         model=subject.recipe.name,
         packages=tuple(package.path.name for package in subject.packages),
@@ -106,6 +107,7 @@ def _report(
         rows_written=measured.rows_written,
         stray_rows=measured.stray_rows,
         weights_compared=compared,
+        compressed=compressed,
         mutations=tuple(mutations),
         findings=tuple(findings),
     )
