@@ -185,7 +185,8 @@ class EvidenceDocument(Document, frozen=True, kw_only=True):
     exits: list[AppExit]
     reports: list[PulledReportFile]
     alive_at_end: bool | None = None  # seen alive by pid when the soak was over; None if not asked
-    stopped_by_host: bool = False
+    stopped_by_host: bool = False  # asked to end before its time
+    killed_by_host: bool = False  # a signal of ours ended it: it hung, overran or did not answer
     rebooted: bool | None = None
     clock_offset_s: float | None = None  # phone minus host, when the session began
     clock_offset_end_s: float | None = None  # and when it ended
@@ -234,6 +235,7 @@ class VerdictDocument(Document, frozen=True, kw_only=True):
     limit_bytes: int | None = None
     last_token_index: int | None = None
     last_breadcrumb: str | None = None
+    first_warning_at_n: int | None = None  # rows of the state at the soak's first memory warning
 
 
 class SummaryPhone(msgspec.Struct, frozen=True, kw_only=True):

@@ -93,6 +93,7 @@ class SessionFindings:
             reports=self.reports,
             alive_at_end=self.alive_at_end,
             stopped_by_host=self.stream.stopped_by_host,
+            killed_by_host=self.stream.killed_by_host,
             clock_offset_s=self._clock_offset_s,
             clock_offset_end_s=self.clock_at_end.offset_s if self.clock_at_end else None,
             ignored_reports=self.ignored_reports,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _MIB: Final = 1024**2
 _SIGKILL: Final = 9
 _SIGTERM: Final = 15
+_OWN_LIMIT: Final = "per-process-limit"
 _CRASH_SIGNALS: Final = {
     3: "SIGQUIT",
     4: "SIGILL",
@@ -32,6 +33,7 @@ _CRASH_SIGNALS: Final = {
     11: "SIGSEGV",
     12: "SIGSYS",
 }  # fmt: skip - Darwin's numbers, <sys/signal.h>
+_CONNECTION_LOST: Final = frozenset({Cause.DEVICE_LOST, Cause.TELEMETRY_LOST})
 NEAR_LIMIT_RATIO: Final = 0.9  # a killed app above it died of memory, report or not
 
 
@@ -81,28 +83,54 @@ def _by_reports(ending: Ending) -> Diagnosis | None:
     """The phone's own reports about this app in the time of this soak."""
     for report in ending.reports:
         found = _by_report(report, ending)
-        if found is not None:
+        if found is not None and not _outlived(ending, found):
             return found
     return None
+
+
+def _outlived(ending: Ending, found: Diagnosis) -> bool:
+    """Return whether a report of the app's death is refuted: it was seen alive, or left cleanly."""
+    if found.cause is Cause.DEVICE_REBOOTED:
+        return False
+    if ending.alive_at_end:
+        return True
+    left = ending.exit is not None and ending.exit.exit_code == 0 and not ending.exit.signal
+    return left and ending.bye_reason == "completed"
 
 
 def _by_report(report: ClassifiedReport, ending: Ending) -> Diagnosis | None:
     summary = report.summary.rstrip(".")
     match report.kind:
-        case "jetsam" if report.reason == "per-process-limit":
+        case "jetsam" if report.reason is not None:
+            return _by_jetsam(report, ending)
+        case "exc_resource" if _is_memory_kill(report, ending):
             text = f"iOS killed the app for passing its memory limit; {_memory(ending)}."
             return Diagnosis(Cause.JETSAM_PER_PROCESS_LIMIT, text)
-        case "jetsam" if report.reason is not None:
-            text = f"iOS killed the app ({report.reason}); {_memory(ending)}."
-            return Diagnosis(Cause.JETSAM_SYSTEM_PRESSURE, text)
-        case "watchdog":
+        # What ends an app that did not end when we asked for it is our kill, whatever it is called.
+        case "watchdog" if not ending.ended_by_us:
             return Diagnosis(Cause.WATCHDOG, f"The watchdog ended the app: {summary}.")
         case "crash":
-            return Diagnosis(Cause.CRASH, f"The app crashed: {summary}.")
+            cause = Cause.THERMAL_KILL if report.thermal_kill else Cause.CRASH
+            verb = "was ended because the phone was too hot" if report.thermal_kill else "crashed"
+            return Diagnosis(cause, f"The app {verb}: {summary}.")
         case "panic":
             return Diagnosis(Cause.DEVICE_REBOOTED, f"The phone panicked: {summary}.")
         case _:
             return None
+
+
+def _is_memory_kill(report: ClassifiedReport, ending: Ending) -> bool:
+    """Return whether a resource report is of a death: iOS writes one for a warning too."""
+    killed = ending.exit is not None and ending.exit.signal == _SIGKILL
+    return bool(report.fatal) and killed and "memory" in (report.reason or "").lower()
+
+
+def _by_jetsam(report: ClassifiedReport, ending: Ending) -> Diagnosis:
+    if report.reason == _OWN_LIMIT:
+        text = f"iOS killed the app for passing its memory limit; {_memory(ending)}."
+        return Diagnosis(Cause.JETSAM_PER_PROCESS_LIMIT, text)
+    text = f"iOS killed the app ({report.reason}); {_memory(ending)}."
+    return Diagnosis(Cause.JETSAM_SYSTEM_PRESSURE, text)
 
 
 def _by_interruption(ending: Ending) -> Diagnosis | None:
@@ -129,29 +157,38 @@ def _by_certain_signal(ending: Ending) -> Diagnosis | None:
 
 def _by_lab(ending: Ending) -> Diagnosis | None:
     """An error that the session itself met."""
-    if ending.cause_hint is None:
-        return None
-    try:
-        cause = Cause(ending.cause_hint)
-    except ValueError:
-        return None
-    if cause in (Cause.COMPLETED, Cause.ASSERTION_FAILED):
-        return None  # these are for the verdict to say
+    cause = _hinted(ending)
+    if cause is None or (cause in _CONNECTION_LOST and ending.bye_reason == "completed"):
+        return None  # the phone came back with everything
+    if cause is Cause.HANG and ending.foreground is False:
+        return Diagnosis(
+            Cause.FOREGROUND_LOST, "The app fell silent after it had left the foreground."
+        )
     reason = ending.error or cause.replace("_", " ")
     return Diagnosis(cause, f"The session ended early: {reason.rstrip('.')}.")
+
+
+def _hinted(ending: Ending) -> Cause | None:
+    """Return the cause that the session named, None where it is for the verdict to say."""
+    try:
+        cause = Cause(ending.cause_hint or "")
+    except ValueError:
+        return None
+    return None if cause in (Cause.COMPLETED, Cause.ASSERTION_FAILED) else cause
 
 
 def _by_signal(ending: Ending) -> Diagnosis | None:
     """The exit event of the developer services, where no report explains it."""
     signal = ending.exit.signal if ending.exit else None
-    if not signal or (ending.stopped_by_host and signal in (_SIGKILL, _SIGTERM)):
+    if not signal or (ending.ended_by_us and signal in (_SIGKILL, _SIGTERM)):
         return None
     if signal in _CRASH_SIGNALS:
         name = _CRASH_SIGNALS[signal]
         return Diagnosis(Cause.CRASH, f"The app ended by {name}; there is no crash report.")
     if signal == _SIGKILL:
         return _killed(ending)
-    return Diagnosis(Cause.UNEXPLAINED_EXIT, f"The app ended by signal {signal}.")
+    text = f"The app ended by signal {signal}. {ending.looked_at}."
+    return Diagnosis(Cause.UNEXPLAINED_EXIT, text)
 
 
 def _killed(ending: Ending) -> Diagnosis:
@@ -169,9 +206,8 @@ def _killed(ending: Ending) -> Diagnosis:
         return Diagnosis(
             Cause.FOREGROUND_LOST, f"The app was killed in the background; {_memory(ending)}."
         )
-    return Diagnosis(
-        Cause.UNEXPLAINED_EXIT, f"The app was killed and no report says why; {_memory(ending)}."
-    )
+    text = f"The app was killed and no report says why; {_memory(ending)}. {ending.looked_at}."
+    return Diagnosis(Cause.UNEXPLAINED_EXIT, text)
 
 
 def _by_farewell(ending: Ending) -> Diagnosis | None:
@@ -193,21 +229,26 @@ def _by_farewell(ending: Ending) -> Diagnosis | None:
 
 def _by_exit(ending: Ending) -> Diagnosis | None:
     """An exit without a farewell."""
-    if ending.exit is None or ending.stopped_by_host:
+    if ending.exit is None or ending.ended_by_us:
         return None
     crumb = f" while {ending.last_breadcrumb}" if ending.last_breadcrumb else ""
     if ending.exit.exit_code == 0:
         return Diagnosis(Cause.EARLY_EXIT, f"The app exited without a farewell{crumb}.")
     code = "an unknown code" if ending.exit.exit_code is None else f"code {ending.exit.exit_code}"
-    return Diagnosis(Cause.UNEXPLAINED_EXIT, f"The app exited with {code}{crumb}.")
+    text = f"The app exited with {code}{crumb}. {ending.looked_at}."
+    return Diagnosis(Cause.UNEXPLAINED_EXIT, text)
 
 
 def _by_life(ending: Ending) -> Diagnosis | None:
     """Whether the process was there when the soak was over."""
-    if ending.alive_at_end is None or not ending.has_records or ending.stopped_by_host:
+    if ending.alive_at_end is None or not ending.has_records or ending.ended_by_us:
         return None
     if not ending.alive_at_end:
         return _killed(ending)
+    if ending.foreground is False:
+        return Diagnosis(
+            Cause.FOREGROUND_LOST, "The app is alive and was suspended in the background."
+        )
     if ending.journal_pulled:
         return Diagnosis(Cause.HANG, "The app was alive at the end and had stopped recording.")
     return Diagnosis(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from orchestrator.evidence.classified import ClassifiedReport
     from orchestrator.runlog.documents import AppExit, EvidenceDocument
     from orchestrator.verdict.tally import Tally
+
+_CLOCK_SLACK_S: Final = 30.0  # the phone counts its boot back from a clock that is corrected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +25,7 @@ class Ending:
     alive_at_end: bool | None
     rebooted: bool
     stopped_by_host: bool
+    killed_by_host: bool
     journal_pulled: bool
     reports: tuple[ClassifiedReport, ...]  # about the app under test, within a launch
     last_footprint_bytes: int | None
@@ -34,6 +37,7 @@ class Ending:
     error: str | None
     run_finished: bool
     interrupted_by: str | None
+    other_reports: int = 0  # that were pulled and are about something else
 
     @property
     def footprint_over_limit(self) -> float | None:
@@ -41,6 +45,26 @@ class Ending:
         if self.last_footprint_bytes is None or not self.limit_bytes:
             return None
         return self.last_footprint_bytes / self.limit_bytes
+
+    @property
+    def ended_by_us(self) -> bool:
+        """Whether the host asked for the end, or brought it about."""
+        return self.stopped_by_host or self.killed_by_host
+
+    @property
+    def looked_at(self) -> str:
+        """What was asked for the cause of an end that nothing explains, in words."""
+        exit_event = "none" if self.exit is None else f"code {self.exit.exit_code}"
+        if self.exit is not None and self.exit.signal:
+            exit_event = f"signal {self.exit.signal}"
+        alive = {None: "not asked", True: "yes", False: "no"}[self.alive_at_end]
+        front = {None: "unknown", True: "foreground", False: "background"}[self.foreground]
+        return (
+            f"Looked at: reports (none of this app, {self.other_reports} others), exit event"
+            f" ({exit_event}), process alive ({alive}), reboot (none seen), scene ({front}),"
+            f" thermal state ({self.thermal or 'unknown'}), last breadcrumb"
+            f" ({self.last_breadcrumb or 'none'})"
+        )
 
 
 def ending_of(
@@ -52,15 +76,19 @@ def ending_of(
     interrupted_by: str | None,
 ) -> Ending:
     """Return the facts of a phone whose records were all read."""
+    own = [report for report in reports if report.ours and report.in_window]
+    exited = _last_exit(tally, evidence)
+    alive = evidence.alive_at_end if evidence else None
     return Ending(
         has_records=tally.records > 0,
         bye_reason=tally.bye.reason if tally.bye else None,
-        exit=_last_exit(tally, evidence),
-        alive_at_end=evidence.alive_at_end if evidence else None,
-        rebooted=bool(evidence and evidence.rebooted),
+        exit=exited,
+        alive_at_end=alive,
+        rebooted=bool(evidence and evidence.rebooted) or _boot_time_moved(tally),
         stopped_by_host=bool(evidence and evidence.stopped_by_host),
+        killed_by_host=bool(evidence and evidence.killed_by_host),
         journal_pulled=bool(evidence and evidence.journal_pulled),
-        reports=tuple(report for report in reports if report.ours and report.in_window),
+        reports=tuple(sorted(own, key=_latest_first)),
         last_footprint_bytes=tally.last_footprint_bytes,
         limit_bytes=tally.limit_bytes,
         foreground=tally.foreground,
@@ -70,7 +98,21 @@ def ending_of(
         error=evidence.error if evidence else None,
         run_finished=run_finished,
         interrupted_by=interrupted_by,
+        other_reports=len(reports) - len(own),
     )
+
+
+def _latest_first(report: ClassifiedReport) -> tuple[int, float]:
+    """Order reports by launch, the last launch first: it is the one whose end is asked for."""
+    return -(report.launch or 0), -(report.at_s or 0.0)
+
+
+def _boot_time_moved(tally: Tally) -> bool:
+    """Return whether two launches name different boots; a clock that was set moves it a little."""
+    if tally.boot_times_s is None:
+        return False
+    first_s, last_s = tally.boot_times_s
+    return abs(last_s - first_s) > _CLOCK_SLACK_S
 
 
 def _last_exit(tally: Tally, evidence: EvidenceDocument | None) -> AppExit | None:

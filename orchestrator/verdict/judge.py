@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.domain.outcome import Cause, Outcome, Result
 from orchestrator.runlog.documents import CheckDocument, VerdictDocument
+from orchestrator.runlog.telemetry import MemoryWarning
 from orchestrator.verdict.catalog import CHECKS
 from orchestrator.verdict.cause import Diagnosis, diagnose
 from orchestrator.verdict.check import Check, Closing, Setting
@@ -112,6 +113,8 @@ class _Bench:
         self._tally.observe(record)
         self._expectation.observe(record)
         self._pace.observe(record)
+        if isinstance(record, MemoryWarning):
+            self._tally.warned_at(self._expectation.row_count)
         self._series.observe(record)
         for check in self._checks:
             check.observe(record)
@@ -216,6 +219,7 @@ def _document(
         limit_bytes=tally.limit_bytes,
         last_token_index=tally.tokens_total - 1 if tally.tokens_total else None,
         last_breadcrumb=tally.last_breadcrumb,
+        first_warning_at_n=tally.first_warning_at_n,
     )
 
 

@@ -41,7 +41,9 @@ class Tally:
     last_t_ns: int = 0
     last_footprint_bytes: int | None = None
     last_breadcrumb: str | None = None
-    foreground: bool | None = None
+    foreground: bool | None = None  # by the phone's own moves; the scenario's visits do not count
+    boot_times_s: tuple[float, float] | None = None  # first and last launch that said one
+    first_warning_at_n: int | None = None  # rows of the state at the first warning that found some
     thermal: str | None = None
     tokens_total: int = 0  # samples, of all launches
     trims: int = 0  # of all launches
@@ -52,6 +54,7 @@ class Tally:
     _first_start_ns: int | None = None
     _last_end_ns: int = 0
     _kernel_warnings: dict[int, None] = field(default_factory=dict)
+    _visiting: bool = False  # the scenario has sent the app to the background
 
     @property
     def inference_s(self) -> float:
@@ -86,6 +89,11 @@ class Tally:
             self.last_footprint_bytes = footprint
         self._count(record)
 
+    def warned_at(self, rows: int) -> None:
+        """Note that a memory warning came at a predicted number of rows."""
+        if self.first_warning_at_n is None and rows:
+            self.first_warning_at_n = rows
+
     def _begin_launch(self, launch: str) -> None:
         if self.launch is not None and self.bye is None:
             self.launches_without_bye += 1
@@ -94,6 +102,7 @@ class Tally:
         self.launch, self.launches = launch, self.launches + 1
         self.hello, self.bye = None, None
         self._kernel_warnings = {}
+        self._visiting = False
 
     def _count(self, record: AnyRecord) -> None:
         match record:
@@ -115,18 +124,27 @@ class Tally:
     def _read(self, record: AnyRecord) -> None:
         match record:
             case Hello():
-                self.hello = record
-                self.stand_in = self.stand_in or record.stand_in
+                self._on_hello(record)
             case Bye():
                 self.bye = record
             case Breadcrumb():
                 self.last_breadcrumb = plain(f"{record.about}: {record.detail}")
             case Sample():
-                self.foreground, self.thermal = record.foreground, record.thermal
+                self.foreground = record.foreground or self._visiting
+                self.thermal = record.thermal
+            case Lifecycle(origin="scenario"):
+                self._visiting = record.event == "background"
             case Lifecycle():
                 self.foreground = record.event == "foreground"
             case _:
                 pass
+
+    def _on_hello(self, record: Hello) -> None:
+        self.hello = record
+        self.stand_in = self.stand_in or record.stand_in
+        if record.boot_time_s is not None:
+            first_s = self.boot_times_s[0] if self.boot_times_s else record.boot_time_s
+            self.boot_times_s = (first_s, record.boot_time_s)
 
     def _answers_kernel(self, record: Evict) -> bool:
         if record.reason != "memory_warning":

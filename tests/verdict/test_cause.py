@@ -43,6 +43,7 @@ def ending(**fields: object) -> Ending:
         "alive_at_end": None,
         "rebooted": False,
         "stopped_by_host": False,
+        "killed_by_host": False,
         "journal_pulled": True,
         "reports": (),
         "last_footprint_bytes": 1000 * MIB,

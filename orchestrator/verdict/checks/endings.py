@@ -8,6 +8,7 @@ from orchestrator.domain.outcome import Cause, Outcome
 from orchestrator.verdict.check import Check, CheckInfo
 
 if TYPE_CHECKING:
+    from orchestrator.evidence.classified import ClassifiedReport
     from orchestrator.runlog.documents import CheckDocument
     from orchestrator.verdict.check import Closing
     from orchestrator.verdict.ending import Ending
@@ -15,20 +16,27 @@ if TYPE_CHECKING:
 _JETSAM: Final = frozenset(
     {Cause.JETSAM_PER_PROCESS_LIMIT, Cause.JETSAM_SYSTEM_PRESSURE, Cause.KILLED_UNCONFIRMED}
 )
+_KILLED: Final = _JETSAM | {Cause.THERMAL_KILL}
+_CRASHES: Final = frozenset({Cause.CRASH, Cause.WATCHDOG})
 _CLEAN_EXIT: Final = 0
+
+
+def _is_crash(report: ClassifiedReport) -> bool:
+    """Return whether a report is of a crash; heat ends an app by a crash report too."""
+    return report.kind == "crash" and not report.thermal_kill
 
 
 def _left_in_peace(ending: Ending) -> str | None:
     """Return how the app is known to have survived the soak, None where it is not."""
     if ending.alive_at_end:
         return "seen alive at the end"
-    if ending.exit is not None and ending.exit.signal and not ending.stopped_by_host:
+    if ending.exit is not None and ending.exit.signal and not ending.ended_by_us:
         return None
     if ending.bye_reason is not None:
         return f"ended by its own farewell ({ending.bye_reason})"
     if ending.exit is not None and ending.exit.exit_code == _CLEAN_EXIT:
         return "exited by itself"
-    if ending.stopped_by_host:
+    if ending.ended_by_us:
         return "stopped by the host"
     return None
 
@@ -75,12 +83,13 @@ class CrashNone(Check):
     def finish(self, closing: Closing) -> CheckDocument:
         """Return the result; the value is how the app ended."""
         ending = closing.ending
-        report = next((report for report in ending.reports if report.kind == "crash"), None)
-        if report is not None or closing.diagnosis.cause is Cause.CRASH:
+        cause = closing.diagnosis.cause
+        report = next((report for report in ending.reports if _is_crash(report)), None)
+        if cause in _CRASHES or report is not None:
             reason = report.summary if report else closing.diagnosis.sentence
             self.faults.note(reason, *_last_place(closing))
-            return self.failed(Cause.CRASH.value, None)
-        if closing.diagnosis.cause in _JETSAM:
+            return self.failed((cause if cause in _CRASHES else Cause.CRASH).value, None)
+        if cause in _KILLED:
             return self.passed("killed, not crashed", None)
         survived = _left_in_peace(ending)
         if survived is None:
