@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.mlpackage.build import coreml
 from orchestrator.mlpackage.build.kit import Kit, build_kit
 from orchestrator.mlpackage.build.recipe import TINY, Layout
 from orchestrator.mlpackage.build.witness import WitnessRecipe, build_witness
-from tests.mlpackage.making import SMALL
+from tests.mlpackage.making import SMALL, require_models
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,12 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def mil() -> Mil:
-    try:
-        return coreml.load()
-    except coreml.ModelsExtraError as error:
-        if os.environ.get("FLEET_REQUIRE_PEERS") == "1":
-            pytest.fail(f"{error}; and FLEET_REQUIRE_PEERS=1")
-        pytest.skip(str(error))
+    return require_models()
 
 
 @pytest.fixture(scope="session")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
+
+from orchestrator.mlpackage.build import coreml
 from orchestrator.mlpackage.build.recipe import TINY
 from orchestrator.mlpackage.package import read_package
 
@@ -20,6 +24,16 @@ SMALL = replace(
     TINY, name="small", layers=2, width=64, heads=2, kv_heads=1, head_dim=32, inner=96, vocab=512,
     length=256, chunk=16,
 )  # fmt: skip
+
+
+def require_models() -> Mil:
+    """Return coremltools; without it the test is skipped, or fails where that is due."""
+    try:
+        return coreml.load()
+    except coreml.ModelsExtraError as error:
+        if os.environ.get("FLEET_REQUIRE_PEERS") == "1":
+            pytest.fail(f"{error}; and FLEET_REQUIRE_PEERS=1")
+        pytest.skip(str(error))
 
 
 def copied(package: Path, into: Path) -> Path:

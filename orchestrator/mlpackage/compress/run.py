@@ -88,11 +88,11 @@ def compress(
             name: _compressed_function(mil, single_function(mil, package, name), plan, weights)
             for name in functions
         }
-    make_way(out)
-    if len(functions) == 1:
-        models[functions[0]].save(str(out))
-    else:
-        _save_together(mil, models, package.model.default_function, out)
+        make_way(out)
+        if len(functions) == 1:
+            models[functions[0]].save(str(out))
+        else:
+            _save_together(mil, models, package.model.default_function, out)
     make_reproducible(mil, out, metadata)
     return _figures(package, read_package(out), plan)
 

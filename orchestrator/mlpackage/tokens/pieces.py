@@ -42,7 +42,7 @@ def pieces(tokenizer: Mapping[str, Any]) -> list[bytes]:
             if not token.get("special")
         }
         special = {int(token["id"]) for token in added if token.get("special")}
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(f"tokenizer.json has no vocabulary that can be read: {error}") from error
     last = max([*vocabulary.values(), *plain, *special], default=-1)
     if not 0 <= last <= _LARGEST_ID or min(vocabulary.values(), default=0) < 0:
