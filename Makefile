@@ -25,7 +25,7 @@ unit: $(SETUP)
 # Where there is no Swift toolchain the Swift part cannot be tested; that is said, not hidden.
 swift-test:
 	@if command -v swift >/dev/null; then \
-	  cd ios_harness && swift format lint --strict --recursive Sources Tests Package.swift \
+	  cd ios_harness && swift format lint --strict --recursive Sources Tests HarnessApp Package.swift \
 	  && swift build -Xswiftc -warnings-as-errors --build-tests && swift test --skip-build; \
 	else echo "swift-test: skipped, no swift on PATH" >&2; fi
 

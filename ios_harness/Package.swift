@@ -8,6 +8,7 @@ import PackageDescription
 #if os(Linux)
   let coreML: [Target.Dependency] = ["CoreML"]
   // Unoptimized, each operation on a SIMD vector is a call: tests with the decoder would take minutes.
+  let systemProducts: [Product] = []
   let decoderSettings: [SwiftSetting] = [.unsafeFlags(["-O"], .when(configuration: .debug))]
   let systemTargets: [Target] = [
     .target(name: "CoreML", dependencies: ["ReferenceEngine", "HarnessCore"]),
@@ -18,13 +19,18 @@ import PackageDescription
 #else
   let coreML: [Target.Dependency] = []
   let decoderSettings: [SwiftSetting] = []
-  let systemTargets: [Target] = []
+  let systemProducts: [Product] = [.library(name: "ApplePlatform", targets: ["ApplePlatform"])]
+  let systemTargets: [Target] = [
+    .target(name: "CApple"),
+    .target(
+      name: "ApplePlatform", dependencies: ["CApple", "CHost", "HarnessCore", "SoakRunner"]),
+  ]
 #endif
 
 let package = Package(
   name: "ios_harness",
   platforms: [.macOS(.v15), .iOS(.v18)],
-  products: [
+  products: systemProducts + [
     .executable(name: "harness-host", targets: ["harness-host"]),
     .library(name: "StreamingLM", targets: ["StreamingLM"]),
     .library(name: "CoreMLEngine", targets: ["CoreMLEngine"]),
