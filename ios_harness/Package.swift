@@ -39,7 +39,7 @@ let package = Package(
   targets: systemTargets + [
     .target(name: "CHost", cSettings: [.define("_GNU_SOURCE")]),
     .target(name: "HarnessCore", dependencies: ["CHost"]),
-    .target(name: "StreamingLM", dependencies: ["HarnessCore"]),
+    .target(name: "StreamingLM", dependencies: ["HarnessCore", "CHost"]),
     .target(
       name: "ReferenceEngine", dependencies: ["StreamingLM", "CHost"],
       swiftSettings: decoderSettings),

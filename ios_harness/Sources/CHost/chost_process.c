@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -116,6 +117,8 @@ void chost_no_huge_pages(void) {}
 
 #endif
 
+double chost_exp(double value) { return exp(value); }
+
 struct start {
   void (*body)(void *);
   void *context;
@@ -154,3 +157,5 @@ const char *chost_environment(const char *name) { return getenv(name); }
 void chost_ignore_broken_pipes(void) { signal(SIGPIPE, SIG_IGN); }
 
 void chost_exit_now(int status) { _exit(status); }
+
+void chost_abort(void) { abort(); }

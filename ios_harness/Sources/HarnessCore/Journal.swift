@@ -16,6 +16,16 @@ public final class Journal: Sendable {
     case machine
   }
 
+  /// Records that are numbered and not written: a fault on purpose, for a host that must notice it.
+  public enum Loss: Sendable, Equatable {
+    /// A sound journal.
+    case none
+    /// The first `sample` from a number on.
+    case oneSample(from: UInt64)
+    /// All from a number on.
+    case everything(from: UInt64)
+  }
+
   /// Every record whose number is a multiple of this carries the chain; the protocol asks for 64.
   public static let chainInterval: UInt64 = 32
 
@@ -30,12 +40,25 @@ public final class Journal: Sendable {
   private let descriptor: Int32
   private let committed = Atomic<Int>(0)
   private let sequence = Atomic<UInt64>(0)
-  private let state = Mutex(State())
+  private let state: Mutex<State>
 
   private struct State {
     var line = LineBuffer()
     var chain = SHA256()
     var isEnded = false
+    var loss: Loss
+
+    /// Whether a record is lost.
+    mutating func loses(_ kind: StaticString, _ number: UInt64) -> Bool {
+      switch loss {
+      case .none: return false
+      case .everything(let first): return number >= first
+      case .oneSample(let first):
+        guard number >= first, "\(kind)" == "sample" else { return false }
+        loss = .none
+        return true
+      }
+    }
   }
 
   /// Makes the file.
@@ -44,13 +67,15 @@ public final class Journal: Sendable {
   ///   - folder: Made when missing.
   ///   - launch: Names the file and stands in every record.
   ///   - clock: The launch's clock.
+  ///   - loss: Records that are not written.
   ///   - didAppend: Called after each record, on the thread that recorded.
   /// - Throws: `SystemError` when the folder or the file cannot be made.
   public init(
-    folder: String, launch: LaunchIdentifier, clock: LaunchClock,
+    folder: String, launch: LaunchIdentifier, clock: LaunchClock, loss: Loss = .none,
     didAppend: @escaping @Sendable () -> Void = {}
   ) throws(SystemError) {
     self.didAppend = didAppend
+    state = Mutex(State(loss: loss))
     try Files.makeFolder(folder)
     let path = "\(folder)/\(launch).ndjson"
     descriptor = try SystemError.check(chost_open_append(path), "open \(path)")
@@ -85,8 +110,13 @@ public final class Journal: Sendable {
       if state.isEnded { return nil }
       state.isEnded = isLast
       let number = sequence.load(ordering: .relaxed) + 1
-      let isChained = isLast || number % Self.chainInterval == 0
-      compose(kind, number, chained: isChained, in: &state, fill)
+      let isLost = state.loses(kind, number)
+      let isChained = !isLost && (isLast || number % Self.chainInterval == 0)
+      compose(kind, number, chained: isChained, isLost: isLost, in: &state, fill)
+      if isLost {
+        sequence.store(number, ordering: .releasing)
+        return number
+      }
       do throws(SystemError) { try append(state.line.bytes, durability) } catch {
         state.isEnded = true  // what follows a torn line could not be told from it
         throw error
@@ -100,7 +130,7 @@ public final class Journal: Sendable {
   }
 
   private func compose(
-    _ kind: StaticString, _ number: UInt64, chained: Bool, in state: inout State,
+    _ kind: StaticString, _ number: UInt64, chained: Bool, isLost: Bool, in state: inout State,
     _ fill: (inout LineBuffer) -> Void
   ) {
     state.line.begin()
@@ -114,7 +144,7 @@ public final class Journal: Sendable {
       state.chain = SHA256()
     }
     state.line.end()
-    if !chained { state.chain.update(state.line.bytes) }
+    if !chained, !isLost { state.chain.update(state.line.bytes) }
   }
 
   private func append(_ line: [UInt8], _ durability: Durability) throws(SystemError) {

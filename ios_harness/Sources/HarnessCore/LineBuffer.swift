@@ -40,6 +40,11 @@ public struct LineBuffer: Sendable {
     append(value)
   }
 
+  /// Writes a number or `null`.
+  public mutating func field(_ name: StaticString, _ value: Double?) {
+    if let value { field(name, value) } else { null(name) }
+  }
+
   /// Writes `true` or `false`.
   public mutating func field(_ name: StaticString, _ value: Bool) {
     key(name)

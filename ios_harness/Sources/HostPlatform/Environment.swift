@@ -35,6 +35,19 @@ public struct Environment: Sendable {
     }
     return count
   }
+
+  /// A variable that is a Unix time in seconds.
+  ///
+  /// - Parameter name: Of the variable.
+  /// - Returns: nil when it is not set.
+  /// - Throws: `EnvironmentError` when it is anything else.
+  public func time(_ name: String) throws(EnvironmentError) -> Double? {
+    guard let text = self[name] else { return nil }
+    guard let time = Double(text), time.isFinite, time >= 0 else {
+      throw EnvironmentError(name: name, expected: "a time in seconds")
+    }
+    return time
+  }
 }
 
 /// The environment of the launch is not usable.

@@ -25,7 +25,8 @@ public struct VirtualPhone: DevicePlatform {
       physicalMemoryBytes: try environment.count("FLEET_PHYSICAL_MEMORY_BYTES")
         ?? Int(chost_physical_memory_bytes()),
       pageBytes: Int(chost_page_bytes()),
-      processID: Int(chost_process_id()))
+      processID: Int(chost_process_id()), executableUUID: environment["FLEET_LC_UUID"],
+      bootTimeS: try environment.time("FLEET_BOOT_TIME_S"))
   }
 
   /// Dirty memory; the phone's kernel reads the same counter.

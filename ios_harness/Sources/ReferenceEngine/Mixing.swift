@@ -27,6 +27,19 @@ public enum Mixing {
   public static func witnessToken(
     rowCount: Int, vocabulary: WitnessVocabulary, nonce: UInt64, idAtRow: (Int) -> Token
   ) -> Token {
+    vocabulary.token(from: witnessDigest(rowCount: rowCount, nonce: nonce, idAtRow: idAtRow))
+  }
+
+  /// What a witness makes of the ids in its rows.
+  ///
+  /// - Parameters:
+  ///   - rowCount: Rows of the state set, at least 1.
+  ///   - nonce: The host's number for this launch.
+  ///   - idAtRow: Reads the id back that stands in a row.
+  /// - Returns: `a` of the contract.
+  public static func witnessDigest(
+    rowCount: Int, nonce: UInt64, idAtRow: (Int) -> Token
+  ) -> UInt64 {
     let count = UInt64(rowCount)
     var mixed = nonce
     for probe in 0..<probeCount {
@@ -34,7 +47,7 @@ public enum Mixing {
       let id = UInt64(UInt32(bitPattern: idAtRow(Int(row))))
       mixed = mix(mixed ^ id ^ row << 32)
     }
-    return vocabulary.token(from: mixed)
+    return mixed
   }
 }
 
@@ -62,7 +75,21 @@ public struct WitnessVocabulary: Sendable, Equatable {
   }
 
   func token(from mixed: UInt64) -> Token {
-    if endEvery > 0, mixed % endEvery == 0 { return endID }
-    return firstID + Token(mixed % UInt64(size - Int(firstID)))
+    endEvery > 0 && mixed % endEvery == 0 ? endID : id(from: mixed)
+  }
+
+  /// The logits of a witness: eight candidates, best first (docs/protocol.md, 3.2).
+  func candidates(from mixed: UInt64) -> [Candidate] {
+    (0..<UInt64(Self.candidateCount)).map { place in
+      Candidate(
+        token: place == 0 ? token(from: mixed) : id(from: Mixing.mix(mixed ^ place)),
+        logit: Float(Self.candidateCount) - Float(place))
+    }
+  }
+
+  private static let candidateCount = 8
+
+  private func id(from mixed: UInt64) -> Token {
+    firstID + Token(mixed % UInt64(size - Int(firstID)))
   }
 }

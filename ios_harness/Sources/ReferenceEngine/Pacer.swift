@@ -18,12 +18,13 @@ public struct EngineSpeed: Sendable, Equatable {
   }
 }
 
-/// Waits until absolute deadlines, so that late steps do not add up.
+/// Absolute deadlines of predictions, so that late steps do not add up.
 struct Pacer {
   private let clock: LaunchClock
   private var dueNs: Int64
 
-  /// How far behind the set speed a step may be and still be made up for. More is a pause, not a late step.
+  /// How far behind the set speed a step may be and still be made up for. More is a pause, and no phone computes faster
+  /// after one.
   private static let longestCatchUpNs: Int64 = 100_000_000
 
   init(clock: LaunchClock) {
@@ -31,10 +32,11 @@ struct Pacer {
     dueNs = clock.nowNs
   }
 
-  /// Returns when `count` tokens at `tokensPerS` after the last deadline are due.
-  mutating func wait(count: Int, tokensPerS: Double) {
-    let stepNs = Int64(Double(count) * 1e9 / tokensPerS)
-    dueNs = max(dueNs, clock.nowNs - stepNs - Self.longestCatchUpNs) + stepNs
-    clock.sleep(untilNs: dueNs)
+  /// Returns when a prediction of `count` tokens at `tokensPerS` that begins now is due.
+  mutating func schedule(count: Int, tokensPerS: Double) -> Int64 {
+    let nowNs = clock.nowNs
+    let fromNs = nowNs - dueNs > Self.longestCatchUpNs ? nowNs : dueNs
+    dueNs = fromNs + Int64(Double(count) * 1e9 / tokensPerS)
+    return dueNs
   }
 }

@@ -25,6 +25,28 @@ public struct WitnessModel: Sendable, Equatable {
   public let bosID: Token?
   /// Widest prefill chunk.
   public let chunk: Int
+  /// Which text an id has.
+  public let text: Text
+  /// How long a load takes.
+  public let loadMs: Int
+  /// What a compute plan of the model would say.
+  public let computePlan: [ModelLoad.Placement]
+
+  /// The text of a witness, by its name in records.
+  public enum Text: String, Sendable, CaseIterable {
+    /// Decimal digits.
+    case decimal
+    /// Letters and parts of characters.
+    case pieces
+
+    /// Turns ids into bytes.
+    public var table: any TokenText {
+      switch self {
+      case .decimal: DecimalText()
+      case .pieces: PieceText()
+      }
+    }
+  }
 
   /// Bytes of one state set.
   public var stateBytes: Int { rowBytes * capacity }
@@ -32,6 +54,7 @@ public struct WitnessModel: Sendable, Equatable {
   /// Most bytes a package may ask for: far over any phone, far under what overflows.
   private static let mostBytes = 1 << 50
   private static let mostRows = 1 << 20
+  private static let longestLoadMs = 600_000
 
   /// Reads `model.json`.
   ///
@@ -51,6 +74,26 @@ public struct WitnessModel: Sendable, Equatable {
     endID = Token(try fields.integer("end_id", in: 0...vocabularySize - 1))
     bosID = try fields.optionalInteger("bos_id", in: 0...vocabularySize - 1).map(Token.init)
     chunk = try fields.integer("chunk", in: 1...capacity)
+    text = try fields.isNull("text") ? .decimal : fields.choice("text", Text.self)
+    loadMs = try fields.optionalInteger("load_ms", in: 0...Self.longestLoadMs) ?? 0
+    computePlan = try fields.isNull("compute_plan") ? [] : Self.plan(fields)
+  }
+
+  private enum Device: String, CaseIterable {
+    case neuralEngine = "neural_engine"
+    case gpu, cpu
+  }
+
+  private static func plan(_ fields: JSONFields) throws(JSONError) -> [ModelLoad.Placement] {
+    var plan: [ModelLoad.Placement] = []
+    for entry in try fields.objects("compute_plan") {
+      plan.append(
+        ModelLoad.Placement(
+          group: try entry.string("group"),
+          device: try entry.choice("device", Device.self).rawValue,
+          operationCount: try entry.integer("ops")))
+    }
+    return plan
   }
 
   /// The ids to sample from, with E of the contract from the scenario.

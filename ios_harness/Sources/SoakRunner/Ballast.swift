@@ -88,20 +88,68 @@ final class Ballast {
   }
 }
 
-/// The defect `jetsam`: memory that grows at each token and is never given back.
-final class LeakedMemory {
-  private let leak: Defects.Leak
-  private var regions: [MappedRegion] = []
+/// All memory that the app holds beside its model, by `tokens_total`.
+final class HeldMemory {
+  private let platform: any DevicePlatform
+  private let ballasts: [Ballast]
+  private let leak: Defects.Leak?
+  private var leaked: [MappedRegion] = []
+  private var owedBytes = 0
+  private var hoard: MappedRegion?
 
-  init(_ leak: Defects.Leak) { self.leak = leak }
+  init(scenario: Scenario, platform: any DevicePlatform, leak: Defects.Leak?) {
+    self.platform = platform
+    self.leak = leak
+    ballasts = scenario.ballast.map { Ballast(span: $0, platform: platform) }
+  }
 
-  /// Host bytes leaked.
-  var hostBytes: Int { regions.reduce(0) { $0 + $1.byteCount } }
+  /// Phone bytes that samples count as ballast.
+  var ballastBytes: Int {
+    let declared = leak?.isDeclared == true ? leaked.reduce(0) { $0 + $1.byteCount } : 0
+    return ballasts.reduce(declared) { $0 + $1.hostBytes } * platform.memoryScale
+  }
 
-  /// Leaks one step from the leak's first token on; returns whether it did.
+  /// What is announced before a token's act; nil where nothing begins.
+  func announcement(at token: Int) -> String? {
+    ballasts.first { $0.begins(at: token) }?.announcement
+  }
+
+  /// Acts after a token was recorded.
+  ///
+  /// - Parameter token: `tokens_total`.
+  /// - Returns: Whether the memory changed.
+  /// - Throws: `EngineError.memory` when the system gives none.
   func advance(to token: Int) throws(EngineError) -> Bool {
-    guard token >= leak.fromToken else { return false }
-    regions.append(try MappedRegion(byteCount: leak.stepHostBytes))
-    return true
+    var hasChanged = try advanceLeak(to: token)
+    for ballast in ballasts where try ballast.advance(to: token) { hasChanged = true }
+    return hasChanged
+  }
+
+  /// Frees all ballast; returns whether there was any.
+  func releaseBallast() -> Bool { ballasts.count(where: { $0.release() }) > 0 }
+
+  /// Takes memory that no one asked for, so that the footprint passes the headroom.
+  ///
+  /// - Parameters:
+  ///   - percent: Of the limit, over the headroom.
+  ///   - headroomPercent: Of the limit.
+  ///   - stateBytes: Phone bytes that the first state set will add.
+  /// - Throws: `EngineError.memory` when the system gives none.
+  func hoard(percent: Int, headroomPercent: Int, stateBytes: Int) throws(EngineError) {
+    guard let limitBytes = platform.limitBytes else { return }
+    let wanted = limitBytes / 100 * (100 - headroomPercent + percent)
+    let missing = wanted - platform.readMemory().footprint - stateBytes
+    if missing > 0 { hoard = try MappedRegion(byteCount: missing / platform.memoryScale) }
+  }
+
+  private func advanceLeak(to token: Int) throws(EngineError) -> Bool {
+    guard let leak, token >= leak.fromToken else { return false }
+    owedBytes += leak.step.hostBytes(memoryScale: platform.memoryScale)
+    let page = platform.identity.pageBytes
+    let whole = owedBytes / page * page
+    if whole == 0 { return false }
+    owedBytes -= whole
+    leaked.append(try MappedRegion(byteCount: whole))
+    return leak.isDeclared
   }
 }

@@ -45,10 +45,20 @@ public enum ContractReplay {
     return .integer(Int64(token))
   }
 
-  private static func turns(of fields: JSONFields) throws -> [JSONValue] {
+  /// Replays one vector.
+  ///
+  /// - Parameters:
+  ///   - fields: The vector.
+  ///   - rules: The contract; a test changes one at a time.
+  /// - Returns: A list per turn.
+  /// - Throws: `JSONError` or `ContextPlanError`.
+  static func turns(
+    of fields: JSONFields, rules: ContextRules = .contract
+  ) throws -> [JSONValue] {
     let plan = try ContextPlan(
       budget: try fields.integer("budget"), pin: try fields.integer("pin"),
-      endIDs: Set(try fields.int32s("end_ids")), chunk: try fields.integer("chunk"))
+      endIDs: Set(try fields.int32s("end_ids")), chunk: try fields.integer("chunk"),
+      rules: rules)
     var conversation = ScriptedConversation(plan: plan)
     return try fields.objects("turns").map { turn in
       .array(conversation.play(try ScriptedTurn(turn)))
@@ -119,7 +129,7 @@ private struct ScriptedConversation {
         ("n", number(window.rows)))
       if warnings.contains(ordinal) { window.requestEviction(.memoryWarning) }
     case .end(let reason): write("end", ("reason", .string(reason.rawValue)))
-    case .sample, .hold, .settled: break
+    case .sample, .hold, .load, .settled: break
     }
   }
 

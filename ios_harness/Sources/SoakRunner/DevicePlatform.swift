@@ -47,6 +47,10 @@ public struct DeviceIdentity: Sendable, Equatable {
   public let pageBytes: Int
   /// The process of the app.
   public let processID: Int
+  /// How crash reports name the app's executable; nil when unknown.
+  public let executableUUID: String?
+  /// Unix time of the phone's boot in seconds; nil when unknown.
+  public let bootTimeS: Double?
 
   /// - Parameters:
   ///   - productType: `iPhone15,2`.
@@ -55,9 +59,11 @@ public struct DeviceIdentity: Sendable, Equatable {
   ///   - physicalMemoryBytes: `ProcessInfo.physicalMemory`.
   ///   - pageBytes: Page size of the host.
   ///   - processID: The process of the app.
+  ///   - executableUUID: How crash reports name the app's executable; nil when unknown.
+  ///   - bootTimeS: Unix time of the phone's boot in seconds; nil when unknown.
   public init(
     productType: String, os: String, osBuild: String, physicalMemoryBytes: Int, pageBytes: Int,
-    processID: Int
+    processID: Int, executableUUID: String? = nil, bootTimeS: Double? = nil
   ) {
     self.productType = productType
     self.os = os
@@ -65,6 +71,8 @@ public struct DeviceIdentity: Sendable, Equatable {
     self.physicalMemoryBytes = physicalMemoryBytes
     self.pageBytes = pageBytes
     self.processID = processID
+    self.executableUUID = executableUUID
+    self.bootTimeS = bootTimeS
   }
 }
 

@@ -43,7 +43,10 @@ struct PhoneConditions: Sendable {
   var batteryPercent: Int?
   var isCharging: Bool?
   var isLowPower = false
-  var isForeground = true
+  var isForegroundForPhone = true
+  var isForegroundForScenario = true
+
+  var isForeground: Bool { isForegroundForPhone && isForegroundForScenario }
 }
 
 /// Heat of the phone, as `ProcessInfo.thermalState` names it.

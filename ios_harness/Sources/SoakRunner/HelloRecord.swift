@@ -8,20 +8,20 @@ extension LineBuffer {
   mutating func hello(
     _ plan: SoakPlan, _ platform: any DevicePlatform, _ reading: MemoryReading, wallTimeS: Double
   ) {
-    app(processID: platform.identity.processID)
+    app(platform.identity)
     phone(platform, reading, wallTimeS: wallTimeS)
     budget(plan.budget)
     model(plan)
     run(plan)
   }
 
-  private mutating func app(processID: Int) {
+  private mutating func app(_ identity: DeviceIdentity) {
     field("app", AppIdentity.name)
     field("app_version", AppIdentity.version)
     field("stand_in", false)
     field("build", AppIdentity.build)
-    field("pid", processID)
-    null("lc_uuid")
+    field("pid", identity.processID)
+    field("lc_uuid", identity.executableUUID)
   }
 
   private mutating func phone(
@@ -31,7 +31,7 @@ extension LineBuffer {
     field("device", identity.productType)
     field("os", identity.os)
     field("os_build", identity.osBuild)
-    null("boot_time_s")
+    field("boot_time_s", identity.bootTimeS)
     field("wall_time_s", wallTimeS)
     field("page_size", identity.pageBytes)
     field("physical_memory_bytes", identity.physicalMemoryBytes)
@@ -53,15 +53,28 @@ extension LineBuffer {
   }
 
   private mutating func model(_ plan: SoakPlan) {
-    field("engine", "witness")
-    field("quantization", plan.model.quantization)
+    let facts = plan.facts
+    field("engine", facts.engine)
+    field("quantization", facts.quantization)
     field("pin_ids", plan.pinIDs)
-    field("end_ids", [plan.model.endID])
-    field("bos_id", plan.model.bosID)
-    field("vocab", plan.model.vocabularySize)
-    field("first_id", plan.model.firstID)
-    field("chunk", plan.model.chunk)
-    field("chunk_widths", [plan.model.chunk])
+    field("end_ids", facts.endIDs)
+    field("bos_id", facts.bosID)
+    field("vocab", facts.vocabularySize)
+    field("first_id", facts.firstID)
+    field("chunk", facts.chunk)
+    field("chunk_widths", facts.chunkWidths)
+    field("text", facts.textName)
+    sampling(plan.scenario.sampling)
+  }
+
+  private mutating func sampling(_ setting: SamplingSetting) {
+    object("sampling") { line in
+      line.field("mode", setting.mode)
+      line.field("temperature", setting.draw?.temperature)
+      line.field("top_k", setting.draw?.topK)
+      line.field("top_p", setting.draw?.topP)
+      line.field("seed", setting.draw?.seed)
+    }
   }
 
   private mutating func run(_ plan: SoakPlan) {

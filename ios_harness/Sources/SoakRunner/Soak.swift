@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HarnessCore
-import ReferenceEngine
 import StreamingLM
 
 /// Plays one scenario from `hello` to `bye`. Owned by the pipeline's thread.
@@ -11,12 +10,20 @@ final class Soak {
   private let ending: SoakEnding
   private let recorder: TurnRecorder
   private let machine: TurnMachine
+  private let loader: ModelLoader
   private let governor: MemoryGovernor
-  private let ballasts: [Ballast]
-  private let leak: LeakedMemory?
+  private let schedule: TokenSchedule
+  private let memory: HeldMemory
+  private let mishap: Defects.Mishap?
+  /// Predictions before the warning handler is registered; nil when it is.
+  private var handlerDelay: Int?
+  /// When the scenario takes the app back to the foreground; nil when it is there.
+  private var returnNs: Int64?
+  private var actedOnTokens = 0
 
   /// Turns in a row without a token after which the soak would never move.
   private static let mostBarrenTurns = 16
+  private static let pauseStepNs: Int64 = 10_000_000
 
   /// Loads the model and writes the first records.
   ///
@@ -25,49 +32,25 @@ final class Soak {
     self.plan = plan
     self.telemetry = telemetry
     self.ending = ending
-    recorder = TurnRecorder(telemetry: telemetry)
-    let engine = try Self.load(plan, telemetry)
+    recorder = TurnRecorder(telemetry: telemetry, plan: plan, defects: defects)
+    loader = ModelLoader(plan: plan, telemetry: telemetry, defects: defects)
     machine = TurnMachine(
-      engine: defects.engine(engine), plan: plan.context, signals: telemetry.signals,
+      engine: try loader.load(), plan: plan.context, signals: telemetry.signals,
       clock: telemetry.clock)
     let policy = plan.scenario.policy
     governor = MemoryGovernor(
       headroomPercent: policy.trimsOnLowMemory ? policy.headroomPercent : nil)
-    ballasts = plan.scenario.ballast.map { Ballast(span: $0, platform: telemetry.platform) }
-    leak = defects.leak.map(LeakedMemory.init)
-  }
-
-  private static func load(_ plan: SoakPlan, _ telemetry: Telemetry) throws -> WitnessEngine {
-    let (journal, platform, clock) = (telemetry.journal, telemetry.platform, telemetry.clock)
-    let reading = telemetry.readMemory()
-    try journal.record("hello") { line in
-      line.hello(plan, platform, reading, wallTimeS: clock.wallTimeS)
+    schedule = TokenSchedule(plan.scenario)
+    memory = HeldMemory(
+      scenario: plan.scenario, platform: telemetry.platform, leak: defects.leak)
+    mishap = defects.mishap
+    if let percent = defects.hoardPercent {
+      try memory.hoard(
+        percent: percent, headroomPercent: policy.headroomPercent,
+        stateBytes: machine.stateBytes)
     }
-    try telemetry.breadcrumb("load", plan.model.quantization.rawValue)
-    let startNs = clock.nowNs
-    let engine = try WitnessEngine(
-      model: plan.model,
-      setting: WitnessEngine.Setting(
-        memoryScale: platform.memoryScale, speed: plan.scenario.speed, nonce: plan.nonce.value,
-        endEvery: plan.scenario.endEvery, clock: clock))
-    telemetry.gauges.weightsBytes.store(plan.model.weightsBytes, ordering: .relaxed)
-    let loaded = telemetry.readMemory()
-    try journal.record("load") { line in
-      line.field("digest", plan.digest)
-      line.field("bits_per_weight", plan.model.bitsPerWeight)
-      line.field("compute_units", "none")
-      line.field("plan", [Int]())
-      line.field("cold", true)
-      line.field("ms", Double(clock.nowNs - startNs) / 1e6)
-      line.field("phase", "loaded")
-      line.field("weights_bytes", plan.model.weightsBytes)
-      line.memory(loaded)
-    }
-    try journal.record("handler") { line in
-      line.field("channel", Telemetry.warningChannel)
-      line.field("registered", true)
-    }
-    return engine
+    handlerDelay = defects.handlerDelay
+    try registerHandlerIfDue()
   }
 
   /// Plays turns until the soak is over, and says `bye`.
@@ -89,14 +72,16 @@ final class Soak {
     return reason
   }
 
+  private var tokensTotal: Int { telemetry.gauges.tokensTotal.load(ordering: .relaxed) }
+
   private func playTurns() throws {
     var barren = 0
     while ending.reason == nil, barren < Self.mostBarrenTurns {
       try enterNextTurn()
-      let before = telemetry.gauges.tokensTotal.load(ordering: .relaxed)
+      let before = tokensTotal
       try playTurn()
-      let after = telemetry.gauges.tokensTotal.load(ordering: .relaxed)
-      barren = after > before ? 0 : barren + 1
+      barren = tokensTotal > before ? 0 : barren + 1
+      try pause()
     }
     if ending.reason == nil {
       try recorder.fault("barren", "\(barren) turns in a row gave no token", .idle)
@@ -117,14 +102,38 @@ final class Soak {
       conversation: recorder.place.conversation, turn: recorder.place.turn)
     try machine.begin(
       prompt: prompt, limit: plan.scenario.prompts.turnLimit, observe)
-    repeat { noteProgress() } while try machine.advance(observe)
+    repeat { try lookAround() } while try step()
     telemetry.gauges.phase = .idle
   }
 
-  /// What is looked at before each step: the clock, the phase and available memory.
-  private func noteProgress() {
+  private func step() throws -> Bool {
+    let goesOn = try machine.advance(observe)
+    if tokensTotal > actedOnTokens { try actOnToken(tokensTotal) }
+    return goesOn
+  }
+
+  /// Time between two turns: warnings are answered, nothing is predicted.
+  private func pause() throws {
+    for _ in 0..<schedule.takeWarnings(in: .idle) {
+      try telemetry.warn(.synthetic)
+      try machine.settle(observe)
+    }
+    let untilNs = telemetry.clock.nowNs + Int64(plan.scenario.pauseMs) * 1_000_000
+    while ending.reason == nil, telemetry.clock.nowNs < untilNs {
+      try lookAround()
+      try machine.settle(observe)
+      telemetry.clock.sleep(untilNs: min(untilNs, telemetry.clock.nowNs + Self.pauseStepNs))
+    }
+  }
+
+  /// What is looked at before each step: the clock, the phase, the foreground and available memory.
+  private func lookAround() throws(SystemError) {
     telemetry.gauges.phase = machine.window.phase
     ending.endIfDue(after: plan.scenario.durationS)
+    if let dueNs = returnNs, telemetry.clock.nowNs >= dueNs || ending.reason != nil {
+      returnNs = nil
+      try telemetry.visit(isAway: false)
+    }
     if governor.headroomPercent != nil {
       machine.report(
         isMemoryLow: governor.isLow(
@@ -134,46 +143,88 @@ final class Soak {
   }
 
   private func observe(_ event: TurnEvent) throws {
-    if case .prefilled(let prediction) = event { noteFirst(prediction) }
     try recorder.record(event)
     switch event {
-    case .sampled: try actOnToken(telemetry.gauges.tokensTotal.load(ordering: .relaxed))
-    case .settled(.eviction): try releaseBallast()
+    case .prefilled(let prediction): try notePrefill(prediction)
+    case .sampled(let sample) where sample.prediction.chunk.purpose == .decode:
+      try notePrediction()
+    case .settled(.eviction): if memory.releaseBallast() { try noteBallast() }
+    case .loading: try loader.announce()
+    case .loaded(let load, let tookNs): try loader.record(load, tookNs: tookNs, isFirst: false)
     default: break
     }
   }
 
-  private func noteFirst(_ prediction: Prediction) {
+  private func notePrefill(_ prediction: Prediction) throws {
     _ = telemetry.gauges.firstPredictionNs.compareExchange(
       expected: -1, desired: prediction.startNs, ordering: .relaxed)
+    if prediction.chunk.purpose == .audit { return }
+    try notePrediction()
+    guard prediction.chunk.purpose == .turn else { return }
+    for _ in 0..<schedule.takeWarnings(in: .prefill) { try telemetry.warn(.synthetic) }
   }
 
+  private func notePrediction() throws {
+    handlerDelay = handlerDelay.map { $0 - 1 }
+    try registerHandlerIfDue()
+  }
+
+  private func registerHandlerIfDue() throws(SystemError) {
+    guard let left = handlerDelay, left <= 0 else { return }
+    handlerDelay = nil
+    try telemetry.registerHandler()
+  }
+}
+
+extension Soak {
   /// Acts on the ordinal of the token that was just recorded, before the next step.
   private func actOnToken(_ token: Int) throws {
-    var hasChanged = try leak?.advance(to: token) ?? false
-    for ballast in ballasts {
-      if ballast.begins(at: token) {
-        try recorder.flush()
-        try telemetry.breadcrumb("ballast", ballast.announcement)
-      }
-      if try ballast.advance(to: token) { hasChanged = true }
-    }
-    if hasChanged { try noteBallast() }
-    if plan.scenario.warningTokens.contains(token) {
-      try recorder.flush()
-      try telemetry.warn(.synthetic)
-    }
+    actedOnTokens = token
+    try holdMemory(token)
+    let acts = schedule.acts(at: token)
+    if !acts.isEmpty { try recorder.flush() }
+    for act in acts { try perform(act) }
     if token == plan.scenario.stopAfterTokens { ending.end(.completed) }
+    if let mishap, mishap.atToken == token { try mishap.happen(ending) }
   }
 
-  private func releaseBallast() throws(SystemError) {
-    if ballasts.count(where: { $0.release() }) > 0 { try noteBallast() }
+  private func holdMemory(_ token: Int) throws {
+    if let announcement = memory.announcement(at: token) {
+      try recorder.flush()
+      try telemetry.breadcrumb("ballast", announcement)
+    }
+    if try memory.advance(to: token) { try noteBallast() }
   }
 
   private func noteBallast() throws(SystemError) {
-    let hostBytes = ballasts.reduce(leak?.hostBytes ?? 0) { $0 + $1.hostBytes }
-    telemetry.gauges.ballastBytes.store(
-      hostBytes * telemetry.platform.memoryScale, ordering: .relaxed)
+    telemetry.gauges.ballastBytes.store(memory.ballastBytes, ordering: .relaxed)
     try telemetry.sampleIfMoved()
+  }
+
+  private func perform(_ act: TokenSchedule.Act) throws {
+    switch act {
+    case .warn: try telemetry.warn(.synthetic)
+    case .reload: machine.requestReload()
+    case .audit: try audit()
+    case .leave(let forMs):
+      returnNs = telemetry.clock.nowNs + Int64(forMs) * 1_000_000
+      try telemetry.visit(isAway: true)
+    }
+  }
+
+  /// R9: with a state set of its own, only when memory allows.
+  private func audit() throws {
+    let reading = telemetry.readMemory()
+    let headroom = MemoryGovernor(headroomPercent: plan.scenario.policy.headroomPercent)
+    let isAllowed = headroom.allows(
+      bytes: machine.stateBytes, availableBytes: reading.available,
+      limitBytes: telemetry.platform.limitBytes)
+    guard isAllowed else {
+      return try telemetry.breadcrumb("audit", "not done: no memory for a second state")
+    }
+    try telemetry.breadcrumb("audit", "\(machine.window.rows) rows")
+    if try !machine.audit(observe) {
+      try telemetry.breadcrumb("audit", "not done: no rows to compare")
+    }
   }
 }

@@ -21,7 +21,7 @@ public final class SoakApp: ControlDesk {
   /// - Throws: `SystemError` when the journal cannot be read back.
   public init(launch: SoakLaunch) throws(SystemError) {
     self.launch = launch
-    reader = try JournalReader(launch.journal)
+    reader = try JournalReader(launch.journal, altering: launch.defects.alteredSequence)
   }
 
   /// Serves clients until the soak has ended.
@@ -67,7 +67,7 @@ public final class SoakApp: ControlDesk {
     let plan = try SoakPlan(
       order: order, container: launch.container,
       physicalMemoryBytes: launch.telemetry.platform.identity.physicalMemoryBytes,
-      defects: launch.defects)
+      readers: launch.readers, defects: launch.defects)
     samplePeriodNs = Int64(plan.scenario.samplePeriodMs) * 1_000_000
     durationS = plan.scenario.durationS
     try launch.start(plan)

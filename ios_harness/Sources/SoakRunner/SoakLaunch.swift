@@ -13,6 +13,7 @@ public final class SoakLaunch: Sendable {
   let wake: WakePipe
   let container: String
   let defects: Defects
+  let readers: [String: ModelReader]
 
   private let isOpen = Atomic<Bool>(false)
   private let exitStatus = Atomic<Int>(-1)
@@ -22,18 +23,21 @@ public final class SoakLaunch: Sendable {
   /// - Parameters:
   ///   - platform: The phone.
   ///   - container: The app's container; `Documents/` lies in it.
+  ///   - readers: Read packages, by kind, beside those of the witness.
   ///   - defects: A healthy app's by default.
   /// - Throws: `SystemError` when the container cannot be written.
   public init(
-    platform: any DevicePlatform, container: String, defects: Defects = Defects()
+    platform: any DevicePlatform, container: String, readers: [String: ModelReader] = [:],
+    defects: Defects = Defects()
   ) throws(SystemError) {
     let wake = try WakePipe()
     self.wake = wake
     self.container = container
     self.defects = defects
+    self.readers = readers.merging(["witness": WitnessSoakModel.read]) { given, _ in given }
     journal = try Journal(
       folder: "\(container)/Documents/fleet", launch: LaunchIdentifier(), clock: LaunchClock(),
-      didAppend: { wake.wake() })
+      loss: defects.loss, didAppend: { wake.wake() })
     telemetry = Telemetry(
       journal: journal, platform: platform, hearsWarnings: defects.hearsWarnings)
     ending = SoakEnding(
@@ -55,18 +59,15 @@ public final class SoakLaunch: Sendable {
       let hasMoved = telemetry.note(condition)
       switch condition {
       case .memoryWarning: if isRecording { try telemetry.warn(.kernel) }
-      case .foreground(let isForeground) where hasMoved: try move(toForeground: isForeground)
+      case .foreground(let isForeground) where hasMoved:
+        if isRecording {
+          try telemetry.moved(toForeground: isForeground, .phone)
+        } else {
+          telemetry.shareForeground()
+        }
       default: break
       }
     } catch { fail(error) }
-  }
-
-  private func move(toForeground isForeground: Bool) throws(SystemError) {
-    if isRecording {
-      try telemetry.moved(toForeground: isForeground)
-    } else {
-      telemetry.signals.isInBackground = !isForeground
-    }
   }
 
   /// Runs the soak on a thread of its own.

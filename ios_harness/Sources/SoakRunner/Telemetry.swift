@@ -7,6 +7,9 @@ import Synchronization
 /// Who warned of memory pressure.
 enum WarningOrigin: String, Sendable { case kernel, host, synthetic }
 
+/// Who took the app out of the foreground, or back.
+enum MoveOrigin: String, Sendable { case phone, scenario }
+
 /// Records that any thread may write, and what they are made from.
 final class Telemetry: Sendable {
   let journal: Journal
@@ -18,6 +21,7 @@ final class Telemetry: Sendable {
   /// Number of the last warning. Held while one is recorded, so that numbers and records have one order.
   private let warnings = Mutex(0)
   private let sampledFootprint = Atomic<Int>(0)
+  private let hasHandler = Atomic<Bool>(false)
   private let hearsWarnings: Bool
 
   /// Where the app hears of memory warnings.
@@ -50,8 +54,21 @@ final class Telemetry: Sendable {
     }
   }
 
+  /// Records that the app listens for memory warnings; before it none is heard.
+  func registerHandler() throws(SystemError) {
+    try journal.record("handler") { line in
+      line.field("channel", Self.warningChannel)
+      line.field("registered", true)
+    }
+    hasHandler.store(true, ordering: .releasing)
+  }
+
+  /// The thermal state that the phone last gave.
+  var thermal: ThermalState { conditions.withLock { $0.thermal } }
+
   /// Records a memory warning, then raises it: the pipeline reads it before its next prediction.
   func warn(_ origin: WarningOrigin) throws(SystemError) {
+    guard hasHandler.load(ordering: .acquiring) else { return }
     try warnings.withLock { (count) throws(SystemError) in
       let reading = readMemory()
       let number = count + 1
@@ -81,20 +98,32 @@ final class Telemetry: Sendable {
         state.isCharging = isCharging
       case .lowPower(let isOn): state.isLowPower = isOn
       case .foreground(let isForeground):
-        defer { state.isForeground = isForeground }
-        return state.isForeground != isForeground
+        defer { state.isForegroundForPhone = isForeground }
+        return state.isForegroundForPhone != isForeground
       }
       return false
     }
   }
 
   /// Records that the app entered or left the foreground, then lets the pipeline know.
-  func moved(toForeground isForeground: Bool) throws(SystemError) {
+  func moved(toForeground isForeground: Bool, _ origin: MoveOrigin) throws(SystemError) {
     try journal.record("lifecycle") { line in
       line.field("event", isForeground ? "foreground" : "background")
       line.field("phase", gauges.phase)
+      line.field("origin", origin)
     }
-    signals.isInBackground = !isForeground
+    shareForeground()
+  }
+
+  /// Takes the app out of the foreground, or back, because the scenario says so.
+  func visit(isAway: Bool) throws(SystemError) {
+    conditions.withLock { $0.isForegroundForScenario = !isAway }
+    try moved(toForeground: !isAway, .scenario)
+  }
+
+  /// Lets the pipeline know whether the app is in the foreground.
+  func shareForeground() {
+    signals.isInBackground = conditions.withLock { !$0.isForeground }
   }
 
   func heartbeat() throws(SystemError) {

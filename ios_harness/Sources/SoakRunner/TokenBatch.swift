@@ -9,43 +9,78 @@ struct TokenBatch {
   private static let longestNs: Int64 = 250_000_000
 
   private(set) var samples: [Sample] = []
-  private let text: any TokenText
-
-  init(text: any TokenText) { self.text = text }
+  private var text = ""
+  private var textBytes = 0
 
   /// Takes a sample in hand.
   ///
+  /// - Parameters:
+  ///   - sample: The sample.
+  ///   - shown: What a person saw for it.
   /// - Returns: Whether the record is due: it is full, or the next sample would come too late for it.
-  mutating func add(_ sample: Sample) -> Bool {
+  mutating func add(_ sample: Sample, _ shown: TurnView.Shown) -> Bool {
     samples.append(sample)
+    text += shown.text
+    textBytes += shown.byteCount
     let stepNs = sample.prediction.endNs - sample.prediction.startNs
     let spanNs = sample.prediction.endNs - samples[0].prediction.endNs + stepNs
     return samples.count == Self.mostSamples || spanNs > Self.longestNs
   }
 
   /// Forgets what was written.
-  mutating func clear() { samples.removeAll(keepingCapacity: true) }
+  mutating func clear() {
+    samples.removeAll(keepingCapacity: true)
+    text = ""
+    textBytes = 0
+  }
 
-  /// Writes the fields of the `tokens` record.
-  func write(to line: inout LineBuffer) {
+  /// Writes the fields of the `tokens` record; `uncounted` rows are missing from the app's count.
+  func write(to line: inout LineBuffer, uncounted: Int) {
     line.field("ids", samples.map(\.token))
-    line.field("n", samples.map(\.rows))
+    line.field("n", samples.map { $0.rows - uncounted })
     line.field("state", samples.first?.prediction.state)
     line.field("start_ns", samples.map(\.prediction.startNs))
     line.field("end_ns", samples.map(\.prediction.endNs))
-    let textBytes = samples.filter { !$0.isEnd }.map { text.bytes(of: $0.token).count }
-    line.field("text_bytes", textBytes.reduce(0, +))
+    line.field("text_bytes", textBytes)
+    line.field("text", text)
   }
 }
 
 /// The consumer of a turn's stream: what a person would have seen.
 struct TurnView {
+  /// What a sample adds to the view.
+  struct Shown {
+    /// Whole characters.
+    let text: String
+    /// Bytes that the sample gave, shown or held back.
+    let byteCount: Int
+  }
+
   private(set) var consumed = 0
   private var hash = SHA256()
+  private var assembler = UTF8Assembler()
+  private let text: any TokenText
+  private let assemblesText: Bool
 
-  mutating func show(_ token: Token) {
+  /// - Parameters:
+  ///   - text: Turns ids into bytes.
+  ///   - assemblesText: Whether incomplete characters are held back.
+  init(text: any TokenText, assemblesText: Bool) {
+    self.text = text
+    self.assemblesText = assemblesText
+  }
+
+  /// Bytes of a character that is not whole yet.
+  var heldBytes: Int { assembler.heldCount }
+
+  /// Shows a sample; the end token gives no text.
+  mutating func show(_ sample: Sample) -> Shown {
     consumed += 1
-    withUnsafeBytes(of: token.littleEndian) { hash.update($0) }
+    withUnsafeBytes(of: sample.token.littleEndian) { hash.update($0) }
+    let bytes = sample.isEnd ? [] : text.bytes(of: sample.token, at: sample.place)
+    let shown =
+      assemblesText ? assembler.push(bytes) : String(decoding: bytes, as: UTF8.self)
+    return Shown(text: shown, byteCount: bytes.count)
   }
 
   /// SHA-256 over the ids as little-endian int32, 16 hexadecimal digits.

@@ -24,15 +24,30 @@ final class TurnRecorder {
   var place = Place()
 
   private let telemetry: Telemetry
-  private var batch = TokenBatch(text: DecimalText())
-  private var view = TurnView()
+  private let text: any TokenText
+  private let sampling: SamplingSetting
+  private let defects: Defects
+  private var batch = TokenBatch()
+  private var view: TurnView
+  /// Rows of the state set that the app's count leaves out: none, in a healthy app.
+  private var uncounted = 0
   /// Record of the trim or the eviction whose notice is not shown yet.
   private var unshownSequence: UInt64?
 
   /// What a person reads when the context was trimmed or evicted.
   private static let noticeText = "Memory limit reached – context was trimmed."
 
-  init(telemetry: Telemetry) { self.telemetry = telemetry }
+  /// - Parameters:
+  ///   - telemetry: Where records go.
+  ///   - plan: Text and sampling.
+  ///   - defects: A healthy app's have no influence.
+  init(telemetry: Telemetry, plan: SoakPlan, defects: Defects) {
+    self.telemetry = telemetry
+    text = plan.facts.text
+    sampling = plan.scenario.sampling
+    self.defects = defects
+    view = TurnView(text: text, assemblesText: defects.assemblesText)
+  }
 
   private var journal: Journal { telemetry.journal }
   private var gauges: Gauges { telemetry.gauges }
@@ -50,11 +65,13 @@ final class TurnRecorder {
     case .released(let change): try record(change, action: "released")
     case .made(let change): try record(change, action: "made")
     case .prefilled(let prediction): try record(prediction)
-    case .settled: try showNotice()
-    case .faulted(let error, let phase):
-      try fault(error.code, error.description, phase)
+    case .settled(let upheaval): try showNotice(upheaval)
     case .ended(let reason, let generated): try end(reason, generated)
-    case .sampled: break
+    case .sampled, .loading, .loaded: break
+    case .audited(let parity, let rows, let state): try record(parity, rows, state)
+    case .auditFailed(let error): try telemetry.breadcrumb("audit", "failed: \(error)")
+    case .suspected(let finding): try fault(finding.code, "\(finding)", .decode)
+    case .faulted(let error, let phase): try fault(error.code, error.description, phase)
     }
   }
 
@@ -71,32 +88,32 @@ final class TurnRecorder {
     if batch.samples.isEmpty { return }
     try journal.record("tokens") { line in
       line.place(place)
-      batch.write(to: &line)
+      batch.write(to: &line, uncounted: uncounted)
     }
     batch.clear()
   }
 
   private func take(_ sample: Sample) throws(SystemError) {
-    gauges.rows.store(sample.rows, ordering: .relaxed)
+    gauges.rows.store(sample.rows - uncounted, ordering: .relaxed)
     gauges.tokensTotal.add(1, ordering: .relaxed)
-    view.show(sample.token)
-    if batch.add(sample) { try flush() }
+    if batch.add(sample, view.show(sample)) { try flush() }
   }
 
   private func start(_ opening: TurnOpening, _ limit: Int?) throws(SystemError) {
-    view = TurnView()
+    view = TurnView(text: text, assemblesText: defects.assemblesText)
     try journal.record("turn_start") { line in
       line.place(place)
       line.field("prompt_ids", opening.prompt)
       line.field("used_ids", opening.used)
       line.field("carried", opening.carried)
       line.field("limit", limit)
-      line.field("sampling", "greedy")
+      line.field("sampling", sampling.mode)
     }
   }
 
   private func record(_ trim: Trim, _ state: Int) throws(SystemError) {
     totals.trims += 1
+    if !defects.countsKeptRows { uncounted = trim.kept.count }
     try telemetry.breadcrumb("trim", "\(trim.before) rows to \(trim.kept.count)")
     let reading = telemetry.readMemory()
     unshownSequence = try journal.record("trim", .machine) { line in
@@ -114,6 +131,7 @@ final class TurnRecorder {
     _ eviction: Eviction, _ state: Int, _ warnings: [Int]
   ) throws(SystemError) {
     totals.evictions += 1
+    uncounted = 0
     try telemetry.breadcrumb("evict", "\(eviction.before) rows")
     let reading = telemetry.readMemory()
     unshownSequence = try journal.record("evict", .machine) { line in
@@ -128,9 +146,9 @@ final class TurnRecorder {
   }
 
   private func record(_ change: StateChange, action: String) throws(SystemError) {
-    let isMade = action == "made"
-    gauges.stateBytes.store(isMade ? change.bytes : 0, ordering: .relaxed)
-    gauges.rows.store(0, ordering: .relaxed)
+    gauges.stateBytes.add(action == "made" ? change.bytes : -change.bytes, ordering: .relaxed)
+    if change.purpose != .audit { gauges.rows.store(0, ordering: .relaxed) }
+    if change.purpose == .end || change.purpose == .reload { uncounted = 0 }
     let reading = telemetry.readMemory()
     try journal.record("state", .machine) { line in
       line.field("action", action)
@@ -144,11 +162,12 @@ final class TurnRecorder {
 
   private func record(_ prediction: Prediction) throws(SystemError) {
     let chunk = prediction.chunk
-    gauges.rows.store(chunk.end, ordering: .relaxed)
+    let uncounted = chunk.purpose == .turn ? uncounted : 0
+    if chunk.purpose != .audit { gauges.rows.store(chunk.end - uncounted, ordering: .relaxed) }
     try journal.record("prefill") { line in
       line.place(place)
       line.field("purpose", chunk.purpose)
-      line.field("start", chunk.start)
+      line.field("start", chunk.start - uncounted)
       line.field("ids", chunk.ids)
       line.field("pad", 0)
       line.field("state", prediction.state)
@@ -157,9 +176,22 @@ final class TurnRecorder {
     }
   }
 
-  private func showNotice() throws(SystemError) {
+  private func record(_ parity: Parity, _ rows: Int, _ state: Int) throws(SystemError) {
+    try journal.record("parity") { line in
+      line.place(place)
+      line.field("n", rows)
+      line.field("state", state)
+      line.field("max_abs", parity.maxAbs)
+      line.field("top1_equal", parity.isTop1Equal)
+      line.field("top3_contained", parity.isTop3Contained)
+      line.field("top5_overlap", parity.top5Overlap)
+    }
+  }
+
+  private func showNotice(_ upheaval: ContextWindow.Upheaval) throws(SystemError) {
     guard let sequence = unshownSequence else { return }
     unshownSequence = nil
+    if upheaval == defects.hiddenNotice { return }
     try journal.record("notice") { line in
       line.field("for_seq", sequence)
       line.field("shown", true)
@@ -169,12 +201,15 @@ final class TurnRecorder {
 
   private func end(_ reason: StopReason, _ generated: Int) throws(SystemError) {
     totals.turns += 1
-    try journal.record("turn_end") { line in
-      line.place(place)
-      line.field("reason", reason)
-      line.field("generated", generated)
-      line.field("consumed", view.consumed)
-      line.field("text_hash", view.textHash)
+    for _ in 0..<defects.turnEnds {
+      try journal.record("turn_end") { line in
+        line.place(place)
+        line.field("reason", reason)
+        line.field("generated", generated)
+        line.field("consumed", view.consumed)
+        line.field("text_hash", view.textHash)
+        line.field("held_bytes", view.heldBytes)
+      }
     }
   }
 }

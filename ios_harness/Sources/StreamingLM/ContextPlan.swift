@@ -14,8 +14,8 @@ public struct ContextPlan: Sendable {
   public let chunk: Int
   /// What happens to a prompt that does not fit.
   public let longPrompt: LongPromptPolicy
-  /// When the context is trimmed and what stays.
-  public let trimRule: TrimRule
+  /// The token contract.
+  public let rules: ContextRules
 
   /// h, what a trim keeps at most.
   public var half: Int { budget / 2 }
@@ -26,11 +26,11 @@ public struct ContextPlan: Sendable {
   ///   - endIDs: Ids that end a turn.
   ///   - chunk: At least 1.
   ///   - longPrompt: What happens to a prompt that does not fit.
-  ///   - trimRule: When the context is trimmed and what stays.
+  ///   - rules: The token contract; any other exists to be caught.
   /// - Throws: `ContextPlanError` when the numbers do not go together.
   public init(
     budget: Int, pin: Int, endIDs: Set<Token>, chunk: Int,
-    longPrompt: LongPromptPolicy = .refuse, trimRule: TrimRule = .contract
+    longPrompt: LongPromptPolicy = .refuse, rules: ContextRules = .contract
   ) throws(ContextPlanError) {
     guard budget >= 2 else { throw .budgetTooSmall(budget) }
     guard (0...budget / 4).contains(pin) else { throw .pinTooLong(pin: pin, budget: budget) }
@@ -40,7 +40,7 @@ public struct ContextPlan: Sendable {
     self.endIDs = endIDs
     self.chunk = chunk
     self.longPrompt = longPrompt
-    self.trimRule = trimRule
+    self.rules = rules
   }
 }
 

@@ -17,20 +17,30 @@ extension ContextWindow {
 
   /// Acts on an eviction or a cancellation where the contract lets it; returns whether it did.
   private mutating func actOnRequests() -> Bool {
-    if stage == .sampling { return false }  // R7: the sample in hand is used first
-    if let reason = requests.eviction {
-      requests.eviction = nil
-      if reason == .background ? isStateMade : holdsRows {
-        settleOwedNotice()
-        evict(reason)
-        resumeAfterEviction()
-        return true
-      }
-    }
+    if stage == .sampling, plan.rules.samplesBeforeEviction { return false }
+    if actOnEviction() { return true }
     guard requests.isCancelled, stage != .idle else { return false }
     if case .judging = stage { return false }  // R2: end token and turn limit come first
     settleOwedNotice()
     cancelPrediction()
+    return true
+  }
+
+  private mutating func actOnEviction() -> Bool {
+    guard let reason = requests.eviction else { return false }
+    if case .judging = stage, !plan.rules.evictsBeforeEnd { return false }
+    requests.eviction = nil
+    let isBackground = reason == .background
+    guard isBackground ? isStateMade && plan.rules.releasesInBackground : holdsRows else {
+      return false
+    }
+    settleOwedNotice()
+    evict(reason)
+    if !plan.rules.makesLazily {
+      isStateMade = true
+      backlog.append(.make(nextStatePurpose))
+    }
+    resumeAfterEviction()
     return true
   }
 
@@ -57,6 +67,10 @@ extension ContextWindow {
     }
     if isHeld { return .hold }
     if !isStateMade {
+      if requests.wantsReload {
+        requests.wantsReload = false
+        return .load
+      }
       isStateMade = true
       return .make(nextStatePurpose)
     }
@@ -70,6 +84,7 @@ extension ContextWindow {
 
   /// R3 with `k = |X|`.
   private mutating func openIngest() {
+    turn.used = plan.rules.fed(turn.used, rows, plan.budget)
     if let refill = refill(incoming: turn.used.count, decodesNext: nil) {
       stage = .feeding(refill)
     } else {
@@ -79,14 +94,15 @@ extension ContextWindow {
 
   /// R8: the whole of X, preceded by the pin when earlier turns were lost.
   private mutating func ingest() {
-    let whole = context.isEmpty ? turn.head + turn.used : turn.used
+    let whole = context.isEmpty ? plan.rules.restarted(turn.head, turn.used) : turn.used
     stage = .feeding(Feed(ids: whole, purpose: .turn, decodesNext: nil))
   }
 
   /// R2, then R3 with `k = 1`.
   private mutating func judge(_ token: Token) {
-    if plan.endIDs.contains(token) { return finish(.endToken, pending: token) }
-    if generated == turn.limit { return finish(.turnLimit, pending: token) }
+    if let reason = plan.rules.ending(plan.endIDs.contains(token), generated == turn.limit) {
+      return finish(reason, pending: token)
+    }
     if requests.isCancelled { return finish(.cancelled, pending: token) }
     prepareDecode(of: token)
   }
@@ -105,23 +121,18 @@ extension ContextWindow {
     stage = .feeding(Feed(ids: [token], purpose: .decode, decodesNext: token))
   }
 
-  /// R8: the pin and the last `h - p` tokens of this turn, ids already in the pin not repeated.
   private func resumeIDs() -> [Token] {
-    let head = accepted.prefix(plan.pin)
-    let body = accepted.dropFirst(max(turn.start, plan.pin))
-    return Array(head + body.suffix(plan.half - head.count))
+    plan.rules.resumed(accepted, turn.start, plan.pin, plan.half)
   }
 
   /// R5, R9 and R13: what is fed again into a new state set before the turn goes on.
   private mutating func refill(incoming: Int, decodesNext token: Token?) -> Feed? {
     guard holdsRows else { return nil }
     if let reason = trimReason(incoming) {
-      requests.wantsReload = false  // the trim makes a new state set anyway
       let kept = trim(incoming, reason, token == nil ? .prefill : .decode)
       return Feed(ids: kept, purpose: .trim, decodesNext: token)
     }
-    guard requests.wantsReload else { return nil }
-    requests.wantsReload = false
+    guard requests.wantsReload || plan.rules.remakesBeforeDecode && token != nil else { return nil }
     let whole = context
     backlog += drop(.reload)
     nextStatePurpose = .reload
@@ -129,7 +140,7 @@ extension ContextWindow {
   }
 
   private mutating func trimReason(_ incoming: Int) -> Trim.Reason? {
-    if plan.trimRule.isDue(rows, incoming, plan.budget) { return .budget }
+    if plan.rules.isTrimDue(rows, incoming, plan.budget) { return .budget }
     let isLow = requests.isMemoryLow && !isLowMemoryAnswered
     guard isLow, keptCount(incoming) < rows else { return nil }
     isLowMemoryAnswered = true
@@ -137,7 +148,7 @@ extension ContextWindow {
   }
 
   private func keptCount(_ incoming: Int) -> Int {
-    max(0, min(rows, plan.half, plan.budget - incoming))
+    plan.rules.keptCount(rows, plan.half, plan.budget - incoming)
   }
 
   /// Announces a trim and drops the context; returns what is to be fed again.
@@ -145,15 +156,17 @@ extension ContextWindow {
     _ incoming: Int, _ reason: Trim.Reason, _ phase: PipelinePhase
   ) -> [Token] {
     let count = keptCount(incoming)
-    let pinned = min(plan.pin, count)
-    let kept = plan.trimRule.kept(context, pinned, count)
+    let pinned = plan.rules.pinnedCount(plan.pin, count)
+    let kept = plan.rules.kept(context, pinned, count)
     backlog.append(
       .trim(
         Trim(
           before: rows, kept: kept, pinned: pinned, incoming: incoming, reason: reason,
           phase: phase)))
-    backlog += drop(.trim)
     nextStatePurpose = .trim
+    if plan.rules.makesBeforeRelease { backlog.append(.make(.trim)) }
+    backlog += drop(.trim)
+    isStateMade = plan.rules.makesBeforeRelease
     owesTrimNotice = true
     return kept
   }
@@ -176,7 +189,7 @@ extension ContextWindow {
 
   private mutating func resumeAfterEviction() {
     if stage == .idle { return }
-    if dryEvictions > 1 { return finish(.memoryPressure) }
+    if dryEvictions > plan.rules.mostDryEvictions { return finish(.memoryPressure) }
     switch stage {
     case .feeding(let feed):
       guard let token = feed.decodesNext else { return stage = .opening }
@@ -203,7 +216,7 @@ extension ContextWindow {
   }
 
   mutating func finish(_ reason: StopReason, pending token: Token? = nil) {
-    pending = token.map { [$0] } ?? []
+    pending = plan.rules.keepsPending ? token.map { [$0] } ?? [] : []
     backlog.append(.end(reason))
     stage = .idle
   }

@@ -19,6 +19,8 @@ public struct ContextWindow: Sendable {
     case release(StatePurpose)
     /// Make a state set.
     case make(StatePurpose)
+    /// Load the model again (contract R9).
+    case load
     /// Run one prediction, then call `predicted()` or `failed()`.
     case predict(Chunk)
     /// Sample from the last prediction, then call `sampled(_:)` or `failed()`.
@@ -146,9 +148,9 @@ public struct ContextWindow: Sendable {
     generated = 0
     dryEvictions = 0
     requests.isCancelled = false
-    let isLost = !accepted.isEmpty && context.isEmpty
-    let carried = isLost ? [] : pending
-    let room = plan.budget - (accepted.isEmpty ? 0 : plan.pin)
+    let isLost = !accepted.isEmpty && context.isEmpty && plan.rules.losesPendingWithContext
+    let carried = isLost || !plan.rules.carriesPending ? [] : pending
+    let room = plan.rules.promptRoom(plan.budget, plan.pin, accepted.isEmpty)
     let whole = carried + prompt
     let isTooLong = whole.count > room
     if whole.isEmpty || isTooLong && plan.longPrompt == .refuse {
@@ -186,7 +188,7 @@ public struct ContextWindow: Sendable {
     let chunk = nextChunk(of: feed)
     context += chunk.ids
     feed.fed += chunk.ids.count
-    if feed.purpose == .decode { accepted += chunk.ids }
+    if feed.purpose == .decode, plan.rules.acceptsFedTokens { accepted += chunk.ids }
     let givesLogits = feed.purpose == .decode || feed.purpose == .turn
     stage = feed.isDone && givesLogits ? .sampling : .feeding(feed)
   }
@@ -195,7 +197,7 @@ public struct ContextWindow: Sendable {
   public mutating func sampled(_ token: Token) {
     guard stage == .sampling else { return }
     generated += 1
-    dryEvictions = 0
+    if plan.rules.sampleEndsDrought { dryEvictions = 0 }
     stage = .judging(token)
   }
 

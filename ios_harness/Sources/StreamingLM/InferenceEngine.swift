@@ -12,6 +12,8 @@ public enum EngineError: Error, Equatable, CustomStringConvertible {
   case nonFinite
   /// The system gave no memory.
   case memory(bytes: Int)
+  /// The system gives this process no more surfaces until the model is loaded again.
+  case surfaces
   /// The engine's own failure.
   case failed(String)
 
@@ -23,6 +25,7 @@ public enum EngineError: Error, Equatable, CustomStringConvertible {
     case .state: "state"
     case .nonFinite: "non_finite"
     case .memory: "memory"
+    case .surfaces: "surfaces"
     case .failed: "failed"
     }
   }
@@ -35,8 +38,65 @@ public enum EngineError: Error, Equatable, CustomStringConvertible {
     case .state(let expected): "expected \(expected)"
     case .nonFinite: "the logits are not finite"
     case .memory(let bytes): "no memory for \(bytes) bytes"
+    case .surfaces: "no surface left; the model must be loaded again"
     case .failed(let message): message
     }
+  }
+}
+
+/// When a prediction began and ended, in nanoseconds of the launch.
+public struct PredictionSpan: Sendable, Equatable {
+  /// When it began.
+  public let startNs: Int64
+  /// When it ended.
+  public let endNs: Int64
+
+  /// - Parameters:
+  ///   - startNs: When it began.
+  ///   - endNs: When it ended.
+  public init(startNs: Int64, endNs: Int64) {
+    self.startNs = startNs
+    self.endNs = endNs
+  }
+}
+
+/// What a load of a model found.
+public struct ModelLoad: Sendable, Equatable {
+  /// Operations of one group that run on one device.
+  public struct Placement: Sendable, Equatable {
+    /// `attention`, `feed_forward`, ...
+    public let group: String
+    /// `neural_engine`, `gpu` or `cpu`.
+    public let device: String
+    /// How many.
+    public let operationCount: Int
+
+    /// - Parameters:
+    ///   - group: `attention`, `feed_forward`, ...
+    ///   - device: `neural_engine`, `gpu` or `cpu`.
+    ///   - operationCount: How many.
+    public init(group: String, device: String, operationCount: Int) {
+      self.group = group
+      self.device = device
+      self.operationCount = operationCount
+    }
+  }
+
+  /// Compute units that were asked for.
+  public let computeUnits: String
+  /// What the compute plan says; empty where there is none.
+  public let plan: [Placement]
+  /// Whether the system had to prepare the model first.
+  public let isCold: Bool
+
+  /// - Parameters:
+  ///   - computeUnits: Compute units that were asked for.
+  ///   - plan: What the compute plan says; empty where there is none.
+  ///   - isCold: Whether the system had to prepare the model first.
+  public init(computeUnits: String, plan: [Placement], isCold: Bool) {
+    self.computeUnits = computeUnits
+    self.plan = plan
+    self.isCold = isCold
   }
 }
 
@@ -51,6 +111,8 @@ public protocol InferenceEngine: AnyObject {
   var capacity: Int { get }
   /// Bytes of one state set, as a record states them.
   var stateBytes: Int { get }
+  /// The span of the last prediction, for engines that know it better than their caller; nil for others.
+  var lastSpan: PredictionSpan? { get }
   /// Makes the state set at its full length and touches it: the footprint steps once and then stays flat.
   func makeState(for purpose: StatePurpose) throws(EngineError)
   /// Gives the memory of the state set back before it returns.
@@ -59,4 +121,28 @@ public protocol InferenceEngine: AnyObject {
   func predict(_ chunk: Chunk) throws(EngineError)
   /// Samples from the logits of the last prediction.
   func sample() throws(EngineError) -> Token
+  /// Loads the model again; called without a state set (contract R9).
+  func reload() throws(EngineError) -> ModelLoad
+}
+
+extension InferenceEngine {
+  /// nil: the caller's clock is good enough.
+  public var lastSpan: PredictionSpan? { nil }
+
+  /// Refuses: not every engine can load its model again.
+  public func reload() throws(EngineError) -> ModelLoad {
+    throw .failed("this engine does not load its model again")
+  }
+}
+
+/// An engine that can hold a second state set for the time of a parity audit (contract R9).
+public protocol AuditingEngine: InferenceEngine {
+  /// Makes the audit's state set; the one in use is not touched.
+  func beginAudit() throws(EngineError)
+  /// Feeds a chunk into the audit's state set.
+  func predictAudit(_ chunk: Chunk) throws(EngineError)
+  /// Compares the logits of the audit's last prediction with those of the last prediction in use.
+  func compareAudit() throws(EngineError) -> Parity
+  /// Releases the audit's state set, if there is one.
+  func endAudit()
 }

@@ -18,4 +18,17 @@ public struct MemoryGovernor: Sendable {
     guard let headroomPercent, let limitBytes else { return false }
     return availableBytes * 100 < limitBytes * headroomPercent
   }
+
+  /// Whether the headroom stays when so much more is taken: what a parity audit asks first (contract R9).
+  ///
+  /// - Parameters:
+  ///   - bytes: What is to be taken.
+  ///   - availableBytes: What is left to the limit.
+  ///   - limitBytes: The limit of the process; nil when it is unknown, which allows nothing.
+  /// - Returns: false also when nothing would be left at all.
+  public func allows(bytes: Int, availableBytes: Int, limitBytes: Int?) -> Bool {
+    guard let limitBytes else { return false }
+    let left = availableBytes - bytes
+    return left > 0 && !isLow(availableBytes: left, limitBytes: limitBytes)
+  }
 }

@@ -106,8 +106,11 @@ public actor StreamingSession {
 
   private func element(of event: TurnEvent) -> StreamElement? {
     switch event {
+    case .opened:
+      assembler = UTF8Assembler()  // a character that the last turn left incomplete is never shown
+      return nil
     case .sampled(let sample):
-      let bytes = sample.isEnd ? [] : text.bytes(of: sample.token)
+      let bytes = sample.isEnd ? [] : text.bytes(of: sample.token, at: sample.place)
       return .token(sample.token, text: assembler.push(bytes))
     case .settled(let upheaval): return .notice(upheaval)
     case .ended(let reason, let generated): return .ended(reason, generated: generated)

@@ -15,6 +15,8 @@ public enum PredictionPurpose: String, Sendable {
   case reload
   /// The token sampled last.
   case decode
+  /// All of the context, into the state set of a parity audit.
+  case audit
 }
 
 /// Why a state set is made or released.
@@ -31,6 +33,8 @@ public enum StatePurpose: String, Sendable {
   case reload
   /// The app left the foreground.
   case background
+  /// A parity audit, beside the state set in use.
+  case audit
   /// The conversation is over.
   case end
 }

@@ -18,6 +18,16 @@ public enum TurnEvent: Sendable {
   case prefilled(Prediction)
   /// A token was sampled.
   case sampled(Sample)
+  /// What was sampled looks like no language. Said at most once a turn, which goes on.
+  case suspected(OutputWatch.Finding)
+  /// The model is about to be loaded again.
+  case loading
+  /// The model was loaded again.
+  case loaded(ModelLoad, tookNs: Int64)
+  /// A parity audit compared `rows` rows with those of the state set `state`.
+  case audited(Parity, rows: Int, state: Int)
+  /// A parity audit gave no result; the state set in use is not concerned.
+  case auditFailed(EngineError)
   /// A trim or an eviction is done: its notice is to be shown.
   case settled(ContextWindow.Upheaval)
   /// A prediction, a sample or a state set failed.
@@ -42,10 +52,13 @@ public struct Prediction: Sendable, Equatable {
   public let chunk: Chunk
   /// The state set it advanced.
   public let state: Int
+  /// When it ran.
+  public let span: PredictionSpan
+
   /// When it began.
-  public let startNs: Int64
+  public var startNs: Int64 { span.startNs }
   /// When it ended.
-  public let endNs: Int64
+  public var endNs: Int64 { span.endNs }
 }
 
 /// A sampled token with the prediction whose logits gave it.
@@ -54,6 +67,8 @@ public struct Sample: Sendable, Equatable {
   public let token: Token
   /// Rows at the moment of the sample.
   public let rows: Int
+  /// Its number within the turn, from 0.
+  public let place: Int
   /// Whether it is one of the model's end tokens.
   public let isEnd: Bool
   /// The prediction whose logits were sampled.

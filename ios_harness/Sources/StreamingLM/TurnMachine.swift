@@ -19,7 +19,10 @@ public final class TurnMachine {
   private let engine: any InferenceEngine
   private let clock: LaunchClock
   private var stateCount = 0
+  /// State sets that are made and not released, the oldest first; audits apart.
+  private var liveStates: [Int] = []
   private var lastPrediction: Prediction?
+  private var watch = OutputWatch()
 
   /// How long to look away while the app is in the background, where iOS suspends us anyway.
   private static let backgroundPauseNs: Int64 = 10_000_000
@@ -38,6 +41,9 @@ public final class TurnMachine {
     self.clock = clock
   }
 
+  /// Bytes of one state set.
+  public var stateBytes: Int { engine.stateBytes }
+
   /// Plays one turn to its end.
   ///
   /// - Parameters:
@@ -53,6 +59,7 @@ public final class TurnMachine {
   /// Opens a turn; `advance` plays it.
   public func begin(prompt: [Token], limit: Int?, _ sink: Sink) throws {
     try settle(sink)
+    watch = OutputWatch()
     try sink(.opened(window.begin(prompt: prompt, limit: limit), limit: limit))
   }
 
@@ -67,6 +74,9 @@ public final class TurnMachine {
 
   /// Reports whether available memory is under the headroom (contract R13).
   public func report(isMemoryLow: Bool) { window.report(isMemoryLow: isMemoryLow) }
+
+  /// Has the model loaded again before the next prediction that finds rows (contract R9).
+  public func requestReload() { window.requestReload() }
 
   /// Does one step.
   ///
@@ -94,11 +104,12 @@ public final class TurnMachine {
 
   private func perform(_ step: ContextWindow.Step, _ sink: Sink) throws {
     switch step {
-    case .trim(let trim): try sink(.trimming(trim, state: stateCount))
+    case .trim(let trim): try sink(.trimming(trim, state: liveState))
     case .evict(let eviction):
-      try sink(.evicting(eviction, state: stateCount, warnings: signals.openWarnings))
+      try sink(.evicting(eviction, state: liveState, warnings: signals.openWarnings))
     case .release(let purpose): try release(purpose, sink)
     case .make(let purpose): try make(purpose, sink)
+    case .load: try load(sink)
     case .predict(let chunk): try predict(chunk, sink)
     case .sample: try sample(sink)
     case .hold: clock.sleep(untilNs: clock.nowNs + Self.backgroundPauseNs)
@@ -107,11 +118,14 @@ public final class TurnMachine {
     }
   }
 
+  private var liveState: Int { liveStates.last ?? stateCount }
+
   private func release(_ purpose: StatePurpose, _ sink: Sink) throws {
+    let state = liveStates.isEmpty ? stateCount : liveStates.removeFirst()
     engine.releaseState(for: purpose)
     // Warnings until the release is done belong to the eviction that made it.
     if purpose == .evict || purpose == .background { signals.answerWarnings() }
-    try sink(.released(change(purpose)))
+    try sink(.released(change(purpose, of: state)))
   }
 
   private func make(_ purpose: StatePurpose, _ sink: Sink) throws {
@@ -120,18 +134,27 @@ public final class TurnMachine {
       return window.makingFailed()
     }
     stateCount += 1
-    try sink(.made(change(purpose)))
+    liveStates.append(stateCount)
+    try sink(.made(change(purpose, of: stateCount)))
   }
 
-  private func change(_ purpose: StatePurpose) -> StateChange {
-    StateChange(id: stateCount, purpose: purpose, bytes: engine.stateBytes)
+  private func change(_ purpose: StatePurpose, of state: Int) -> StateChange {
+    StateChange(id: state, purpose: purpose, bytes: engine.stateBytes)
+  }
+
+  private func load(_ sink: Sink) throws {
+    try sink(.loading)
+    let startNs = clock.nowNs
+    let load: ModelLoad
+    do throws(EngineError) { load = try engine.reload() } catch { return try fail(error, sink) }
+    try sink(.loaded(load, tookNs: clock.nowNs - startNs))
   }
 
   private func predict(_ chunk: Chunk, _ sink: Sink) throws {
     let startNs = clock.nowNs
     do throws(EngineError) { try engine.predict(chunk) } catch { return try fail(error, sink) }
-    let prediction = Prediction(
-      chunk: chunk, state: stateCount, startNs: startNs, endNs: clock.nowNs)
+    let span = engine.lastSpan ?? PredictionSpan(startNs: startNs, endNs: clock.nowNs)
+    let prediction = Prediction(chunk: chunk, state: liveState, span: span)
     lastPrediction = prediction
     window.predicted()
     if chunk.purpose != .decode { try sink(.prefilled(prediction)) }
@@ -143,13 +166,59 @@ public final class TurnMachine {
     do throws(EngineError) { token = try engine.sample() } catch { return try fail(error, sink) }
     let isEnd = window.plan.endIDs.contains(token)
     let sample = Sample(
-      token: token, rows: window.rows, isEnd: isEnd, prediction: lastPrediction)
+      token: token, rows: window.rows, place: window.generated, isEnd: isEnd,
+      prediction: lastPrediction)
     window.sampled(token)
     try sink(.sampled(sample))
+    if let finding = watch.observe(token) { try sink(.suspected(finding)) }
   }
 
   private func fail(_ error: EngineError, _ sink: Sink) throws {
     try sink(.faulted(error, phase: window.phase))
     window.failed()
+    if error == .surfaces { window.requestReload() }
+  }
+}
+
+extension TurnMachine {
+  /// Compares the state set in use with one that is fed the whole context anew (contract R9). Call it between two
+  /// steps; the context is not touched. Whether memory allows a second state set is the caller's business.
+  ///
+  /// - Parameter sink: Takes the events in.
+  /// - Returns: false when there is nothing to compare: no rows, or an engine that holds no second state set.
+  /// - Throws: What the sink throws.
+  public func audit(_ sink: Sink) throws -> Bool {
+    guard window.holdsRows, let engine = engine as? any AuditingEngine else { return false }
+    do throws(EngineError) { try engine.beginAudit() } catch {
+      try sink(.auditFailed(error))
+      return true
+    }
+    stateCount += 1
+    let state = stateCount
+    try sink(.made(change(.audit, of: state)))
+    switch try feedAudit(engine, state, sink) {
+    case .success(let parity): try sink(.audited(parity, rows: window.rows, state: state))
+    case .failure(let error): try sink(.auditFailed(error))
+    }
+    engine.endAudit()
+    try sink(.released(change(.audit, of: state)))
+    return true
+  }
+
+  private func feedAudit(
+    _ engine: any AuditingEngine, _ state: Int, _ sink: Sink
+  ) throws -> Result<Parity, EngineError> {
+    let ids = window.context
+    for start in stride(from: 0, to: ids.count, by: window.plan.chunk) {
+      let end = min(start + window.plan.chunk, ids.count)
+      let chunk = Chunk(ids: Array(ids[start..<end]), start: start, purpose: .audit)
+      let startNs = clock.nowNs
+      do throws(EngineError) { try engine.predictAudit(chunk) } catch { return .failure(error) }
+      let span = PredictionSpan(startNs: startNs, endNs: clock.nowNs)
+      try sink(.prefilled(Prediction(chunk: chunk, state: state, span: span)))
+    }
+    do throws(EngineError) { return .success(try engine.compareAudit()) } catch {
+      return .failure(error)
+    }
   }
 }

@@ -14,7 +14,7 @@ enum ServeCommand {
   private static let variables = [
     "FLEET_TOKEN", "FLEET_PORT", "FLEET_DEFECT", "FLEET_SOCKET", "FLEET_MEMORY_SCALE",
     "FLEET_MEMORY_LIMIT_BYTES", "FLEET_PHYSICAL_MEMORY_BYTES", "FLEET_PRODUCT_TYPE", "FLEET_OS",
-    "FLEET_BUILD", "FLEET_PARENT_PID", "HOME",
+    "FLEET_BUILD", "FLEET_LC_UUID", "FLEET_BOOT_TIME_S", "FLEET_PARENT_PID", "HOME",
   ]
 
   /// Serves one launch and returns the exit status.

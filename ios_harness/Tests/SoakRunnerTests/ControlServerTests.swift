@@ -135,7 +135,7 @@ import Testing
     ("\"seed\":7", "\"seed\":-7", "scenario.seed"),
     ("\"pin\":\"bos\"", "\"pin\":\"tail\"", "scenario.policy.pin"),
     ("\"nonce\":\"0", "\"nonce\":\"x", "nonce"),
-    ("\"kind\":\"witness\"", "\"kind\":\"coreml\"", "packages[0].kind"),
+    ("\"kind\":\"witness\"", "\"kind\":\"coreml\"", "no engine for packages of kind 'coreml'"),
     ("\"digest\":\"", "\"digest\":\"00", "digest"),
     ("\"path\":\"", "\"path\":\"../", "leaves the container"),
     ("\"quantization\":\"int4\"", "\"quantization\":\"int8\"", "packages has no int4"),

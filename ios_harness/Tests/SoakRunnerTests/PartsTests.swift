@@ -34,24 +34,28 @@ import Testing
     #expect(over.hostBytes(after: 13) == 0)
   }
 
+  private let shown = TurnView.Shown(text: "a", byteCount: 1)
+
   private func sample(_ token: Token, from startMs: Int64, to endMs: Int64) -> Sample {
     let chunk = Chunk(ids: [token], start: 0, purpose: .decode)
+    let span = PredictionSpan(startNs: startMs * 1_000_000, endNs: endMs * 1_000_000)
     return Sample(
-      token: token, rows: 1, isEnd: false,
-      prediction: Prediction(
-        chunk: chunk, state: 1, startNs: startMs * 1_000_000, endNs: endMs * 1_000_000))
+      token: token, rows: 1, place: 0, isEnd: false,
+      prediction: Prediction(chunk: chunk, state: 1, span: span))
   }
 
   @Test func aBatchIsDueAtEightSamples() {
-    var batch = TokenBatch(text: DecimalText())
-    let due = (0..<8).map { batch.add(sample(Token($0), from: Int64($0), to: Int64($0) + 1)) }
+    var batch = TokenBatch()
+    let due = (0..<8).map {
+      batch.add(sample(Token($0), from: Int64($0), to: Int64($0) + 1), shown)
+    }
     #expect(due == [Bool](repeating: false, count: 7) + [true])
   }
 
   @Test func aBatchIsDueBeforeTheNextSampleWouldPass250Ms() {
-    var batch = TokenBatch(text: DecimalText())
+    var batch = TokenBatch()
     let due = (0..<3).map { index in
-      batch.add(sample(5, from: Int64(index) * 100, to: Int64(index + 1) * 100))
+      batch.add(sample(5, from: Int64(index) * 100, to: Int64(index + 1) * 100), shown)
     }
     #expect(due == [false, false, true])
   }

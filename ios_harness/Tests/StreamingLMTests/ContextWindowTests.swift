@@ -125,7 +125,7 @@ import Testing
     window.sampled(9)
     #expect(
       play(&window, sampling: [8]) == [
-        .release(.reload), .make(.reload),
+        .release(.reload), .load, .make(.reload),
         .predict(Chunk(ids: [1, 5, 6], start: 0, purpose: .reload)),
         .predict(Chunk(ids: [9], start: 3, purpose: .decode)), .sample, .end(.turnLimit),
       ])

@@ -75,7 +75,7 @@ import Testing
   @Test func anEngineAtItsCapacityEndsTheTurnWithAFaultAndTheNextTurnWorks() throws {
     let plan = try ContextPlan(
       budget: 32, pin: 1, endIDs: [0], chunk: 8,
-      trimRule: TrimRule(isDue: { _, _, _ in false }, kept: TrimRule.contract.kept))
+      rules: ContextRules { $0.isTrimDue = { _, _, _ in false } })
     let machine = TurnMachine(
       engine: try WitnessFixture.engine(), plan: plan, signals: TurnSignals(),
       clock: LaunchClock())

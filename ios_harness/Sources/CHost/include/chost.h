@@ -70,6 +70,9 @@ void chost_unmap(void *start, int64_t count);
 int64_t chost_footprint_bytes(void);
 int64_t chost_physical_memory_bytes(void);
 
+// e to the power of `value`: the C library has another name on each system.
+double chost_exp(double value);
+
 // Process.
 
 // Runs `body(context)` on a detached thread with a stack of `stack_bytes`.
@@ -85,5 +88,7 @@ void chost_die_with_parent(void);
 void chost_no_huge_pages(void);
 void chost_ignore_broken_pipes(void);
 void chost_exit_now(int status) __attribute__((noreturn));
+// Ends the process by SIGABRT, as a failed assertion does.
+void chost_abort(void) __attribute__((noreturn));
 
 #endif
