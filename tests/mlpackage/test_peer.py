@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from orchestrator.mlpackage.build.kit import build_kit
+from orchestrator.mlpackage.build.recipe import TINY, Layout
 from orchestrator.mlpackage.immediate import literal
-from orchestrator.mlpackage.package import constants, read_package
+from orchestrator.mlpackage.lint.rule import Level
+from orchestrator.mlpackage.lint.run import lint
+from orchestrator.mlpackage.package import constants, find_packages, read_package
 from tests.mlpackage.small import Decoder, Input, write_package
 
 if TYPE_CHECKING:
@@ -141,3 +145,15 @@ def test_the_bytes_of_weights_agree(packages: list[tuple[Package, Any]]) -> None
             assert ours.read(value.blob) == theirs.tobytes()
             checked += 1
     assert checked > 50
+
+
+@pytest.mark.parametrize("layout", list(Layout))
+def test_our_own_kits_lint_without_an_error(layout: Layout, mil: Mil, tmp_path: Path) -> None:
+    kit = build_kit(mil, TINY, layout, tmp_path)
+    found = lint([read_package(path) for path in find_packages(kit.folder)])
+    assert [finding for finding in found if finding.level is Level.ERROR] == []
+
+
+def test_our_own_witness_lints_without_an_error(witness_kit: Kit) -> None:
+    found = lint([read_package(path) for path in find_packages(witness_kit.folder)])
+    assert [finding for finding in found if finding.level is Level.ERROR] == []
