@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
+from math import sqrt
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 MIN_POINTS: Final = 8
 MAX_POINTS: Final = 160  # 12,720 pairs, a hundredth of a second
 _WINDOW_RATIO: Final = 4  # a window is a quarter of the points
+_SIGMA_OVER_MAD: Final = 1.4826  # of normal noise
+# Two medians of a window differ by 1.25 * sqrt(2) standard errors in the usual case, and the scatter
+# of few points is uncertain itself: this many give under one false alarm in a hundred noisy series.
+_MARGIN_SIGMAS: Final = 6.0
 
 
 class Trace:
@@ -50,6 +55,7 @@ class Trend:
     first: float  # median of the first quarter of the points
     last: float  # median of the last quarter
     count: int
+    margin: float  # what noise alone may make of the difference of the two windows
 
     @property
     def change(self) -> float:
@@ -62,12 +68,12 @@ class Trend:
         return self.slope * self.span
 
     def grows_by(self, amount: float) -> bool:
-        """Return whether slope and windows agree on a growth of more than `amount`."""
-        return min(self.change, self.change_by_slope) > amount
+        """Return whether slope and windows agree on a growth of more than `amount`, noise aside."""
+        return min(self.change, self.change_by_slope) > amount + self.margin
 
     def falls_by(self, amount: float) -> bool:
-        """Return whether slope and windows agree on a fall of more than `amount`."""
-        return max(self.change, self.change_by_slope) < -amount
+        """Return whether slope and windows agree on a fall of more than `amount`, noise aside."""
+        return max(self.change, self.change_by_slope) < -amount - self.margin
 
 
 def trend_of(points: Sequence[tuple[float, float]]) -> Trend | None:
@@ -78,12 +84,20 @@ def trend_of(points: Sequence[tuple[float, float]]) -> Trend | None:
     """
     if len(points) < MIN_POINTS:
         return None
-    slopes = [(y2 - y1) / (x2 - x1) for (x1, y1), (x2, y2) in combinations(points, 2)]
+    slope = median((y2 - y1) / (x2 - x1) for (x1, y1), (x2, y2) in combinations(points, 2))
     width = max(2, len(points) // _WINDOW_RATIO)
     return Trend(
-        slope=median(slopes),
+        slope=slope,
         span=points[-1][0] - points[0][0],
         first=median(y for _, y in points[:width]),
         last=median(y for _, y in points[-width:]),
         count=len(points),
+        margin=_MARGIN_SIGMAS * _scatter(points, slope) / sqrt(width),
     )
+
+
+def _scatter(points: Sequence[tuple[float, float]], slope: float) -> float:
+    """Return the standard deviation about the line, from the median of absolute residuals."""
+    residuals = [y - slope * x for x, y in points]
+    middle = median(residuals)
+    return _SIGMA_OVER_MAD * median(abs(residual - middle) for residual in residuals)

@@ -482,13 +482,16 @@ class App:
             row = mix((nonce ^ (count << 8) ^ probe) & mask) % count
             digest = mix((digest ^ rows[row] ^ (row << 32)) & mask)
         ends = self.spec.end_every and digest % self.spec.end_every == 0
-        token = END_ID if ends else FIRST_ID + digest % (VOCAB - FIRST_ID)
+        token = self.choose(END_ID if ends else FIRST_ID + digest % (VOCAB - FIRST_ID))
         self.in_hand.append((token, len(self.context), self.span))
         self.consumed = [*self.consumed, token]
         self.generated += 1
         self.tokens_total += 1
         if len(self.in_hand) == 8:
             self.flush()
+        return token
+
+    def choose(self, token: int) -> int:
         return token
 
     def tick(self) -> None:

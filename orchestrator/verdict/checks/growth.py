@@ -99,6 +99,7 @@ class MemoryStaticKV(Check):
         ),
         limits=(
             Limit("max_growth_ratio", 0.25, "of a row's bytes", "growth per row that passes"),
+            Limit("min_growth_mib", 3.0, "MiB", "growth of one state that is not noise"),
             Limit("min_rows", 128.0, "rows", "a state with fewer tells nothing"),
         ),
     )
@@ -150,7 +151,9 @@ class MemoryStaticKV(Check):
             return
         record, footprint, rows = reading
         row_bytes = made.bytes / self.setting.phone.expected.capacity_tokens
-        ratio = (footprint - made.footprint) / rows / row_bytes
+        growth = footprint - made.footprint
+        noise = abs(growth) < self.limit("min_growth_mib") * _MIB
+        ratio = 0.0 if noise else growth / rows / row_bytes
         self._states += 1
         self._ratios.add(self._states, ratio)
         if ratio > self.limit("max_growth_ratio"):

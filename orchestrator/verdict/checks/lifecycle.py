@@ -115,6 +115,8 @@ class StateLifecycle(Check):
         if reason is not None:
             self.faults.add(record, f"state {record.id} was released {reason}")
         self._allowed = _NEXT.get(record.purpose, _NEXT["end"])
+        if isinstance(self._cut, Trim) and self._cut.kept == 0:
+            self._allowed = self._allowed | _NEXT["end"]  # the prompt itself comes next
         self._cut = None
         if self._live is not None and self._live.id == record.id:
             self._live = None

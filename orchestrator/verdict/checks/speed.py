@@ -83,6 +83,7 @@ class _ByHeat:
     """Speed windows for each thermal state; time is the time spent decoding."""
 
     _STEPS_EACH: Final = 32
+    _LEAST_WINDOWS: Final = 3  # that a median is taken of
 
     def __init__(self) -> None:
         self._windows: dict[str, _Windows] = {}
@@ -95,11 +96,12 @@ class _ByHeat:
             windows.take(step, self._decoding_ns / NS_PER_S)
 
     def speeds(self) -> dict[str, float]:
-        """Return the median speed of each state that was met, coolest first."""
+        """Return the median speed of each state with enough windows, coolest first."""
         return {
             state: median(speed for _, speed in self._windows[state].trace.points)
             for state in _STATES
-            if state in self._windows and self._windows[state].trace.points
+            if state in self._windows
+            and len(self._windows[state].trace.points) >= self._LEAST_WINDOWS
         }
 
     def trends(self) -> dict[str, Trend]:
@@ -234,7 +236,7 @@ class PerfFlatDecode(_SpeedCheck):
     )
     _BINS: Final = 16
     _MOST_STEPS: Final = 48  # of a bin
-    _LEAST_STEPS: Final = 16  # of a bin
+    _LEAST_STEPS: Final = 24  # of a bin
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
