@@ -36,14 +36,15 @@ class Connections:
 
     def __init__(self) -> None:
         self._tasks: dict[Stream, asyncio.Task[None] | None] = {}
+        self._names: dict[Stream, str] = {}
 
-    async def run(self, service: Service, stream: Stream) -> None:
+    async def run(self, service: Service, stream: Stream, name: str = "") -> None:
         """Serve one stream until it ends. The one catch boundary of a connection.
 
         A peer that leaves is ordinary; any other error is a fault of the service, is logged, and
         ends this connection only.
         """
-        self._tasks[stream] = asyncio.current_task()
+        self._tasks[stream], self._names[stream] = asyncio.current_task(), name
         try:
             await service(stream)
         except* PEER_LOST as lost:
@@ -52,12 +53,14 @@ class Connections:
             _log.exception("a service failed")
         finally:
             self._tasks.pop(stream, None)
+            self._names.pop(stream, None)
             stream.writer.close()
 
-    def drop(self) -> None:
-        """End every stream at once."""
+    def drop(self, name: str | None = None) -> None:
+        """End every stream at once, or those of one name."""
         for stream in list(self._tasks):
-            stream.writer.abort()
+            if name is None or self._names[stream] == name:
+                stream.writer.abort()
 
     async def close(self) -> None:
         """End every stream and wait for the tasks that serve them."""

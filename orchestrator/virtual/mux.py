@@ -6,6 +6,7 @@ is four little-endian words: total length, version, message type, tag; replies e
 
 from __future__ import annotations
 
+import asyncio
 import plistlib
 import socket
 import struct
@@ -102,6 +103,9 @@ class Usbmuxd:
     def __init__(self, pki: Pki, records: PairRecords) -> None:
         self._pki, self._records = pki, records
         self._phones: dict[int, AttachedPhone] = {}
+        self._wireless: set[int] = set()  # device ids of phones seen over Wi-Fi
+        self._answering = asyncio.Event()
+        self._answering.set()
         self._listeners: set[Stream] = set()
         self._next_id = 1
         self._answers: dict[str, Callable[[Plist], Plist]] = {
@@ -113,10 +117,12 @@ class Usbmuxd:
             "DeletePairRecord": self._delete_record,
         }
 
-    def attach(self, phone: AttachedPhone) -> None:
-        """Plug a phone in: it gets a new device id, and listeners hear of it."""
+    def attach(self, phone: AttachedPhone, *, wireless: bool = False) -> None:
+        """Plug a phone in, or see it on Wi-Fi: it gets a new device id; listeners hear of it."""
         device_id, self._next_id = self._next_id, self._next_id + 1
         self._phones[device_id] = phone
+        if wireless:
+            self._wireless.add(device_id)
         if self._records.read(phone.udid) is None:
             record = self._pki.pair_record(phone.wifi_address)
             self._records.save(phone.udid, plistlib.dumps(record))
@@ -125,15 +131,37 @@ class Usbmuxd:
     def detach(self, phone: AttachedPhone) -> None:
         """Unplug a phone: its connections break, and listeners hear of it."""
         for device_id in [key for key, value in self._phones.items() if value is phone]:
-            del self._phones[device_id]
-            self._broadcast({"MessageType": "Detached", "DeviceID": device_id})
+            self._forget(device_id)
         phone.drop_connections()
+
+    def lose_wireless(self, phone: AttachedPhone) -> None:
+        """See a phone on Wi-Fi no more; the cable stays."""
+        for device_id in [each for each in self._wireless if self._phones[each] is phone]:
+            self._forget(device_id)
+
+    def is_attached(self, phone: AttachedPhone) -> bool:
+        """Whether a phone is listed."""
+        return any(each is phone for each in self._phones.values())
+
+    def _forget(self, device_id: int) -> None:
+        del self._phones[device_id]
+        self._wireless.discard(device_id)
+        self._broadcast({"MessageType": "Detached", "DeviceID": device_id})
+
+    def hang(self) -> None:
+        """Take connections and requests, and answer none; what is connected goes on."""
+        self._answering.clear()
+
+    def recover(self) -> None:
+        """Answer again, what waits first."""
+        self._answering.set()
 
     async def serve(self, stream: Stream) -> None:
         """Answer one client until it leaves or its connection becomes a phone's."""
         try:
             while True:
                 tag, request = await _read_request(stream)
+                await self._answering.wait()
                 kind = request.get("MessageType")
                 if kind == "Connect":
                     if await self._connect(stream, tag, request):
@@ -177,19 +205,16 @@ class Usbmuxd:
         return {"DeviceList": [self._attached(device_id) for device_id in self._phones]}
 
     def _attached(self, device_id: int) -> Plist:
-        udid = self._phones[device_id].udid
+        phone = self._phones[device_id]
+        link = _wifi_link(phone) if device_id in self._wireless else _usb_link(phone, device_id)
         return {
             "MessageType": "Attached",
             "DeviceID": device_id,
             "Properties": {
-                "ConnectionType": "USB",
-                "ConnectionSpeed": _USB_SPEED,
+                **link,
                 "DeviceID": device_id,
-                "LocationID": device_id << 16,
-                "ProductID": _PRODUCT_ID,
-                "SerialNumber": udid,
-                "UDID": udid,
-                "USBSerialNumber": udid.replace("-", ""),
+                "SerialNumber": phone.udid,
+                "UDID": phone.udid,
             },
         }
 
@@ -219,6 +244,26 @@ async def _read_request(stream: Stream) -> tuple[int, Plist]:
         await stream.send(_result(tag, MuxResult.BAD_COMMAND))
         raise ProtocolError(f"message type {message}")
     return tag, parse_plist(body)
+
+
+def _usb_link(phone: AttachedPhone, device_id: int) -> Plist:
+    return {
+        "ConnectionType": "USB",
+        "ConnectionSpeed": _USB_SPEED,
+        "LocationID": device_id << 16,
+        "ProductID": _PRODUCT_ID,
+        "USBSerialNumber": phone.udid.replace("-", ""),
+    }
+
+
+def _wifi_link(phone: AttachedPhone) -> Plist:
+    address = bytes([16, socket.AF_INET, 0, 0, 127, 0, 0, 1])  # Darwin's sockaddr_in
+    return {
+        "ConnectionType": "Network",
+        "EscapedFullServiceName": f"{phone.wifi_address}@_apple-mobdev2._tcp.local.",
+        "InterfaceIndex": 1,
+        "NetworkAddress": address.ljust(128, b"\0"),
+    }
 
 
 def _integer(request: Plist, key: str) -> int:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from orchestrator.virtual import appservice
 from orchestrator.virtual.connections import Connections
-from orchestrator.virtual.dtx.connection import DtxServer
-from orchestrator.virtual.dtx.device_info import DeviceInfo
-from orchestrator.virtual.dtx.process_control import ProcessControl
-from orchestrator.virtual.dtx.sysmontap import Sysmontap
+from orchestrator.virtual.coredevice.appservice import app_service
+from orchestrator.virtual.coredevice.deviceinfo import device_info
+from orchestrator.virtual.dtx.catalog import instruments, manager_of_tests
 from orchestrator.virtual.identity import offers_tunnel, serves_developer_on_lockdown
 from orchestrator.virtual.lockdown.daemon import LOCKDOWN_PORT, Lockdownd
 from orchestrator.virtual.lockdown.pairing import Pairings
@@ -28,6 +26,7 @@ from orchestrator.virtual.services.house_arrest import HouseArrestService
 from orchestrator.virtual.services.liveness import serve_heartbeat, serve_notification_proxy
 from orchestrator.virtual.services.logs.stream import OsTraceRelay, SyslogRelay
 from orchestrator.virtual.settings import Settings
+from orchestrator.virtual.tampering import tampered
 from orchestrator.virtual.tunnel.proxy import CoreDeviceProxy
 from orchestrator.virtual.wire import READER_LIMIT_BYTES, Endpoint, SocketStream, splice
 
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from orchestrator.virtual.events import EventLog
     from orchestrator.virtual.identity import Identity
     from orchestrator.virtual.pki import Pki
     from orchestrator.virtual.services.diagnostics import PowerRequest
@@ -43,12 +43,24 @@ if TYPE_CHECKING:
 COREDEVICE_PROXY: Final = "com.apple.internal.devicecompute.CoreDeviceProxy"
 DVT_ON_LOCKDOWN: Final = "com.apple.instruments.remoteserver.DVTSecureSocketProxy"
 LOCKDOWN_ON_TUNNEL: Final = "com.apple.mobile.lockdown.remote.trusted"
+LOCKDOWN_NAME: Final = "lockdownd"
 
-_INSTRUMENTS: Final = "com.apple.instruments.server.services"
+_APP_PORT: Final = "app"  # name of the endpoints of apps
+_TEST_MANAGER: Final = "com.apple.testmanagerd.lockdown.secure"
+_DEVELOPER_ON_LOCKDOWN: Final = frozenset({DVT_ON_LOCKDOWN, _TEST_MANAGER})
+# What a phone serves that was not unlocked since its boot.
+_BEFORE_FIRST_UNLOCK: Final = frozenset(
+    {"com.apple.mobile.diagnostics_relay", "com.apple.mobile.heartbeat"}
+)
 _FIRST_SERVICE_PORT: Final = 49_200
 _FIRST_TUNNEL_PORT: Final = 58_800
 # As on a phone: retired reports and sysdiagnoses have folders of their own.
 _CRASH_FOLDERS: Final = ("DiagnosticLogs", "Retired")
+_MEDIA_FOLDERS: Final = (
+    *("AirFair", "Books", "DCIM", "Downloads", "HighlandPark", "LoFiCloudAssets"),
+    *("ManagedPurchases", "MediaAnalysis", "PhotoData", "Photos", "Podcasts", "PublicStaging"),
+    *("Purchases", "Radio", "Recordings", "Safari", "general_storage", "iTunes_Control/iTunes"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,23 +73,29 @@ class PhonePlan:
     port_folder: Path  # short path, for the sockets of its apps
     memory_scale: int
     entitled: bool
+    report_delay_s: float
 
 
 class VirtualPhone:
     """A phone as usbmuxd and tunneld see it."""
 
     def __init__(
-        self, plan: PhonePlan, pki: Pki, on_power: Callable[[VirtualPhone, PowerRequest], None]
+        self,
+        plan: PhonePlan,
+        pki: Pki,
+        events: EventLog,
+        on_power: Callable[[VirtualPhone, PowerRequest], None],
     ) -> None:
         self.identity = plan.identity
         self.settings = Settings(name=plan.identity.name)
+        self.settings.reports.delay_s = plan.report_delay_s
         self._media = plan.folder / "Media"
         self._crashes = plan.folder / "CrashReports"
         _make_folders(self._media, self._crashes, plan.port_folder)
         facts = MachineFacts(
             plan.identity, plan.memory_scale, plan.entitled, plan.port_folder, self._crashes
         )
-        self.machine = Machine(facts, self.settings, AppStore(plan.folder))
+        self.machine = Machine(facts, self.settings, AppStore(plan.folder), events)
         self.pairings = Pairings(plan.folder / "pairings.plist", pki, self.settings)
         values = DeviceValues(plan.identity, self.settings, pki.keys, plan.memory_scale)
         self._lockdownd = Lockdownd(values, self.pairings, self)
@@ -85,11 +103,11 @@ class VirtualPhone:
         self._services = self._classic_services(lambda request: on_power(self, request))
         self.remote_services = self._remote_services()
         self._tunnel_ports = _TunnelPorts(self)
+        self.tunnel = CoreDeviceProxy(plan.index, self._tunnel_ports.rsd_port, self._tunnel_ports)
         if offers_tunnel(plan.identity.os):
-            proxy = CoreDeviceProxy(plan.index, self._tunnel_ports.rsd_port, self._tunnel_ports)
-            self._services[COREDEVICE_PROXY] = proxy.serve
+            self._services[COREDEVICE_PROXY] = self.tunnel.serve
         self._ports: dict[int, Endpoint] = {
-            LOCKDOWN_PORT: Endpoint("lockdownd", self._lockdownd.serve)
+            LOCKDOWN_PORT: Endpoint(LOCKDOWN_NAME, self._lockdownd.serve)
         }
         self._port_of_service: dict[str, int] = {}
 
@@ -103,11 +121,14 @@ class VirtualPhone:
         """The phone's Wi-Fi address."""
         return self.identity.wifi_address
 
-    def start_service(self, name: str) -> tuple[int, bool] | None:
-        """Return (port, whether it speaks TLS) of a lockdown service, or None if there is none."""
+    def start_service(self, name: str) -> tuple[int, bool] | str:
+        """Return (port, whether it speaks TLS) of a lockdown service, or lockdown's refusal."""
         service = self._services.get(name)
-        if service is None:
-            return None
+        closed = name in _DEVELOPER_ON_LOCKDOWN and not self.settings.offers_development
+        if service is None or closed:
+            return "InvalidService"
+        if self.settings.before_first_unlock and name not in _BEFORE_FIRST_UNLOCK:
+            return "PasswordProtected"
         if name not in self._port_of_service:
             port = _FIRST_SERVICE_PORT + len(self._port_of_service)
             self._port_of_service[name] = port
@@ -118,8 +139,8 @@ class VirtualPhone:
         """Return what listens on a port of the phone: a daemon, or an app's socket."""
         if port in self._ports:
             return self._ports[port]
-        path = self.machine.kernel.app_socket(port)
-        return None if path is None else Endpoint(f"app:{port}", _bridge_to(path))
+        path = self.machine.kernel.app_socket(port) if self.settings.apps_listen else None
+        return None if path is None else Endpoint(_APP_PORT, _bridge_to(path))
 
     async def serve(self, endpoint: Endpoint, stream: Stream) -> None:
         """Serve one connection until it ends."""
@@ -127,12 +148,36 @@ class VirtualPhone:
         async def serve(stream: Stream) -> None:
             if endpoint.tls:
                 await stream.start_tls(self.pairings.service_context())
+            tampering = self.settings.tampering.get(endpoint.name)
             if endpoint.name in self.settings.muted:
                 await stream.until_closed()
-            else:
+            elif tampering is None:
                 await endpoint.serve(stream)
+            else:
+                async with tampered(stream, tampering) as damaged:
+                    await endpoint.serve(damaged)
 
-        await self._connections.run(serve, stream)
+        await self._connections.run(serve, stream, endpoint.name)
+
+    def offered_services(self) -> dict[str, RemoteService]:
+        """Return the services of the tunnel that are there now."""
+        development = self.settings.offers_development
+        services = self.remote_services.items()
+        return {name: each for name, each in services if development or not each.is_developer}
+
+    def service_names(self) -> list[str]:
+        """Return the names that faults of one service take."""
+        remote = (service.endpoint.name for service in self.remote_services.values())
+        return sorted({LOCKDOWN_NAME, *self._services, *remote})
+
+    def drop_app_connections(self) -> None:
+        """End connections to the ports of apps."""
+        self._connections.drop(_APP_PORT)
+
+    def move_tunnel(self) -> None:
+        """Give the tunnel another address; open ones break."""
+        self.tunnel.move()
+        self._connections.drop(COREDEVICE_PROXY)
 
     def drop_connections(self) -> None:
         """End every connection at once, as unplugging does."""
@@ -143,13 +188,20 @@ class VirtualPhone:
         await self._connections.close()
         await self.machine.power_off()
 
+    async def _serve_media(self, stream: Stream) -> None:
+        """Serve the Media partition, whose folders are made when somebody looks."""
+        for name in _MEDIA_FOLDERS:
+            (self._media / name).mkdir(parents=True, exist_ok=True)
+        product = self.identity.model.product_type
+        await AfcService(self._media, product, self.settings).serve(stream)
+
     def _classic_services(self, on_power: Callable[[PowerRequest], None]) -> dict[str, Service]:
         """Return the services that lockdown starts."""
         settings, machine, product = self.settings, self.machine, self.identity.model.product_type
         diagnostics = DiagnosticsRelay(self.identity, settings, on_power)
-        proxy = InstallationProxy(machine.apps, self._media, self.identity, machine)
+        proxy = InstallationProxy(machine.apps, self._media, self.identity, settings, machine)
         services: dict[str, Service] = {
-            "com.apple.afc": AfcService(self._media, product, settings).serve,
+            "com.apple.afc": self._serve_media,
             "com.apple.amfi.lockdown": Amfi(settings).serve,
             "com.apple.crashreportcopymobile": AfcService(self._crashes, product, settings).serve,
             "com.apple.crashreportmover": serve_crash_mover,
@@ -159,44 +211,43 @@ class VirtualPhone:
                 machine.apps, product, settings
             ).serve,
             "com.apple.mobile.installation_proxy": proxy.serve,
-            "com.apple.mobile.mobile_image_mounter": ImageMounter(settings).serve,
+            "com.apple.mobile.mobile_image_mounter": ImageMounter(self.identity, settings).serve,
             "com.apple.mobile.notification_proxy": serve_notification_proxy,
             "com.apple.os_trace_relay": OsTraceRelay(machine).serve,
             "com.apple.syslog_relay": SyslogRelay(machine).serve,
         }
         if serves_developer_on_lockdown(self.identity.os):
-            services[DVT_ON_LOCKDOWN] = self._developer_services().serve
+            services[DVT_ON_LOCKDOWN] = instruments(machine).serve
+            services[_TEST_MANAGER] = manager_of_tests().serve
         return services
-
-    def _developer_services(self) -> DtxServer:
-        machine = self.machine
-        return DtxServer(
-            {
-                f"{_INSTRUMENTS}.deviceinfo": lambda _channel: DeviceInfo(machine),
-                f"{_INSTRUMENTS}.processcontrol": lambda channel: ProcessControl(machine, channel),
-                f"{_INSTRUMENTS}.sysmontap": lambda channel: Sysmontap(machine, channel),
-            }
-        )
 
     def _remote_services(self) -> dict[str, RemoteService]:
         """Return the services of the tunnel; none on a phone that has no tunnel."""
         if serves_developer_on_lockdown(self.identity.os):
             return {}
         plain = {"ServiceVersion": 1}
-        lockdown = Endpoint("lockdownd", checked_in(self._lockdownd.serve_trusted))
-        hub = Endpoint("dtservicehub", self._developer_services().serve)
-        apps = Endpoint("appservice", appservice.AppService(self.machine).serve)
+        lockdown = Endpoint(LOCKDOWN_NAME, checked_in(self._lockdownd.serve_trusted))
         shims = {
             f"{name}.shim.remote": RemoteService(Endpoint(name, checked_in(service)), plain)
             for name, service in self._services.items()
         }
+        return {**shims, LOCKDOWN_ON_TUNNEL: RemoteService(lockdown, plain), **self._development()}
+
+    def _development(self) -> dict[str, RemoteService]:
+        """Return the services that the developer image brings to the tunnel."""
+        features = {"Features": ["com.apple.dt.profile"], "version": 1}
+        servers: dict[str, tuple[Service, dict[str, Any]]] = {
+            "com.apple.instruments.dtservicehub": (instruments(self.machine).serve, features),
+            "com.apple.dt.testmanagerd.remote": (manager_of_tests().serve, {"version": 1}),
+        }
+        for name, service in (
+            ("com.apple.coredevice.appservice", app_service(self.machine)),
+            ("com.apple.coredevice.deviceinfo", device_info(self.machine)),
+        ):
+            servers[name] = (service.serve, service.properties)
         return {
-            **shims,
-            LOCKDOWN_ON_TUNNEL: RemoteService(lockdown, plain),
-            "com.apple.instruments.dtservicehub": RemoteService(
-                hub, {"Features": ["com.apple.dt.profile"], "version": 1}
-            ),
-            "com.apple.coredevice.appservice": RemoteService(apps, appservice.PROPERTIES),
+            name: RemoteService(Endpoint(name, serve), properties, is_developer=True)
+            for name, (serve, properties) in servers.items()
         }
 
 
@@ -208,7 +259,11 @@ class _TunnelPorts:
         self.rsd_port = _FIRST_TUNNEL_PORT
         services = phone.remote_services
         ports = {name: self.rsd_port + place for place, name in enumerate(services, start=1)}
-        directory = ServiceDirectory(phone.identity, services, ports)
+
+        async def port_of(name: str) -> int:
+            return ports[name]
+
+        directory = ServiceDirectory(phone.identity, phone.offered_services, port_of)
         self._endpoints = {ports[name]: service.endpoint for name, service in services.items()}
         self._endpoints[self.rsd_port] = Endpoint("rsd", directory.serve)
 

@@ -14,6 +14,8 @@ from orchestrator.virtual.xpc.codec import Unsigned
 from orchestrator.virtual.xpc.peer import XpcPeer
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from orchestrator.virtual.identity import Identity
     from orchestrator.virtual.wire import Endpoint, Service, Stream
     from orchestrator.virtual.xpc.codec import Message
@@ -29,15 +31,26 @@ class RemoteService:
 
     endpoint: Endpoint
     properties: dict[str, Any]
+    is_developer: bool = False  # there only in developer mode with the image mounted
 
 
 class ServiceDirectory:
-    """Answers a host's handshake with the table; `ports` says where each service listens."""
+    """Answers a host's handshake with the table."""
 
     def __init__(
-        self, identity: Identity, services: dict[str, RemoteService], ports: dict[str, int]
+        self,
+        identity: Identity,
+        services: Callable[[], dict[str, RemoteService]],
+        port_of: Callable[[str], Awaitable[int]],
     ) -> None:
-        self._identity, self._services, self._ports = identity, services, ports
+        """Make the directory of one phone.
+
+        Args:
+            identity: Who the phone is.
+            services: What it offers now, by name.
+            port_of: Where a service listens; it may begin to when it is asked for.
+        """
+        self._identity, self._services, self._port_of = identity, services, port_of
 
     async def serve(self, stream: Stream) -> None:
         """Serve one connection until the host leaves."""
@@ -46,16 +59,16 @@ class ServiceDirectory:
     async def _answer(self, peer: XpcPeer, message: Message) -> None:
         body = message.body
         if isinstance(body, dict) and body.get("MessageType") == "Handshake":
-            await peer.send(self._handshake())
+            await peer.send(await self._handshake())
 
-    def _handshake(self) -> dict[str, Any]:
+    async def _handshake(self) -> dict[str, Any]:
         table = {
             name: {
-                "Port": str(self._ports[name]),
+                "Port": str(await self._port_of(name)),
                 "Entitlement": _ENTITLEMENT,
                 "Properties": service.properties,
             }
-            for name, service in self._services.items()
+            for name, service in self._services().items()
         }
         return {
             "MessageType": "Handshake",

@@ -6,6 +6,7 @@ lists the phones as tunneld does: `{udid: [{tunnel-address, tunnel-port, interfa
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -15,8 +16,6 @@ from orchestrator.virtual.rsd import ServiceDirectory
 from orchestrator.virtual.wire import Endpoint, ProtocolError
 
 if TYPE_CHECKING:
-    import asyncio
-
     from orchestrator.virtual.phone import VirtualPhone
     from orchestrator.virtual.wire import Service, Stream
 
@@ -28,8 +27,22 @@ class _Presence:
     """The loopback ports of one phone."""
 
     phone: VirtualPhone
-    listeners: list[Listener] = field(default_factory=list)
+    listeners: dict[str, Listener] = field(default_factory=dict)
+    ports: dict[str, int] = field(default_factory=dict)
     rsd_port: int = 0
+    opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def port_of(self, name: str) -> int:
+        """Return where a service listens; it begins to when somebody asks for the table."""
+        async with self.opening:  # two hosts may ask at once
+            if name not in self.ports:
+                self.ports[name] = await self.listen(self.phone.remote_services[name].endpoint)
+        return self.ports[name]
+
+    async def listen(self, endpoint: Endpoint) -> int:
+        """Open a port for a service and return it."""
+        listener = self.listeners[endpoint.name] = Listener(_serving(self.phone, endpoint))
+        return await listener.open()
 
 
 class Tunneld:
@@ -54,18 +67,15 @@ class Tunneld:
         if not phone.remote_services:
             return
         presence = _Presence(phone)
-        ports = {}
-        for name, service in phone.remote_services.items():
-            ports[name] = await _listen(presence, service.endpoint)
-        directory = ServiceDirectory(phone.identity, phone.remote_services, ports)
-        presence.rsd_port = await _listen(presence, Endpoint("rsd", directory.serve))
+        directory = ServiceDirectory(phone.identity, phone.offered_services, presence.port_of)
+        presence.rsd_port = await presence.listen(Endpoint("rsd", directory.serve))
         self._presences[phone.udid] = presence
 
     async def remove(self, phone: VirtualPhone) -> None:
         """Close the ports of a phone and list it no more."""
         presence = self._presences.pop(phone.udid, None)
         if presence is not None:
-            for listener in presence.listeners:
+            for listener in presence.listeners.values():
                 await listener.close()
 
     async def serve(self, stream: Stream) -> None:
@@ -89,12 +99,6 @@ class Tunneld:
             ]
             for udid, presence in self._presences.items()
         }
-
-
-async def _listen(presence: _Presence, endpoint: Endpoint) -> int:
-    listener = Listener(_serving(presence.phone, endpoint))
-    presence.listeners.append(listener)
-    return await listener.open()
 
 
 def _serving(phone: VirtualPhone, endpoint: Endpoint) -> Service:

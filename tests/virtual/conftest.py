@@ -52,7 +52,9 @@ def state(tmp_path: Path, keys: Path) -> Path:
 @pytest.fixture
 async def farm(state: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Farm]:
     """Two phones: an iPhone 14 and an iPhone 16."""
-    options = ServeOptions(phones=[("iPhone 14", "18.5"), ("iPhone 16", "18.6")], folder=state)
+    options = ServeOptions(
+        phones=[("iPhone 14", "18.5"), ("iPhone 16", "18.6")], folder=state, report_delay_s=0.0
+    )
     async with running_farm(options) as farm:
         farm.reboot_s = 0.05
         monkeypatch.setenv("USBMUXD_SOCKET_ADDRESS", farm.describe().usbmux)

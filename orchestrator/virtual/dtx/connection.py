@@ -7,13 +7,14 @@ import inspect
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from orchestrator.virtual.dtx.message import (
     Message,
     MessageKind,
     MessageReader,
     decode_arguments,
+    decode_pairs,
     encode,
 )
 from orchestrator.virtual.dtx.nska import Archivable, NSError, archive
@@ -52,6 +53,14 @@ class ChannelService(Protocol):
         """Called once, when the channel or the connection is closed."""
 
 
+@runtime_checkable
+class KeyedReceiver(Protocol):
+    """A service that takes messages of named values instead of calls."""
+
+    def received(self, values: dict[Any, Any]) -> None:
+        """Take one message."""
+
+
 class Channel:
     """The phone's voice on one channel.
 
@@ -72,6 +81,13 @@ class Channel:
         identifier = self._connection.next_id()
         message = Message(MessageKind.OBJECT, identifier, 0, -self._code, archive(value))
         return self._connection.post(message)
+
+    def send_data(self, data: bytes) -> bool:
+        """Send bare bytes; False if they are lost."""
+        identifier = self._connection.next_id()
+        return self._connection.post(
+            Message(MessageKind.DATA, identifier, 0, -self._code, payload=data)
+        )
 
 
 ServiceFactory: TypeAlias = Callable[[Channel], ChannelService]
@@ -144,6 +160,13 @@ class DtxConnection:
                 result = await self._call(message)
                 if message.wants_reply:
                     self.post(_reply(message, result), must_arrive=True)
+            elif message.conversation == 0 and message.kind == MessageKind.DATA:
+                self._deliver(message)
+
+    def _deliver(self, message: Message) -> None:
+        service: object = self._channels.get(message.channel)
+        if isinstance(service, KeyedReceiver):
+            service.received(dict(decode_pairs(message.arguments)))
 
     async def _call(self, message: Message) -> Archivable:
         """Return the result of a call; failures are returned as an `NSError`."""

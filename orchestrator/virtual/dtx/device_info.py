@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import time
 from typing import TYPE_CHECKING, Any, Final
 
+from orchestrator.virtual.dtx.connection import CallError
+from orchestrator.virtual.dtx.nska import NSError
 from orchestrator.virtual.dtx.sysmontap import PROCESS_ATTRIBUTES, SYSTEM_ATTRIBUTES
 
 if TYPE_CHECKING:
@@ -13,6 +17,28 @@ if TYPE_CHECKING:
     from orchestrator.virtual.machine import Machine
 
 _CORES: Final = 6  # of every iPhone in the catalog
+_KERNEL_NAME: Final = "mach.release.{chip}"
+
+# A phone's first level, and the folders that clients look into.
+_FOLDERS: Final = {
+    "/": (
+        *(".ba", ".file", "Applications", "Developer", "Library", "System", "bin", "cores", "dev"),
+        *("etc", "private", "sbin", "tmp", "usr", "var"),
+    ),
+    "/private": ("etc", "preboot", "system_data", "var", "xarts"),
+    "/private/var": ("containers", "db", "folders", "log", "mobile", "root", "run", "tmp"),
+    "/usr": ("bin", "lib", "libexec", "local", "sbin", "share", "standalone"),
+}
+_NETWORK: Final = {
+    "awdl0": "Unknown",
+    "en0": "Wi-Fi",
+    "en1": "Ethernet Adaptor (en1)",
+    "lo0": "Loopback",
+    "pdp_ip0": "Cellular (pdp_ip0)",
+    "utun0": "Unknown",
+}
+_USERS: Final = {0: "root", 501: "mobile"}
+_GROUPS: Final = {0: "wheel", 501: "mobile"}
 
 
 class DeviceInfo:
@@ -25,9 +51,15 @@ class DeviceInfo:
     def methods(self) -> Mapping[str, Method]:
         """Selectors and what they call."""
         return {
+            "directoryListingForPath:": self._list_folder,
             "execnameForPid:": self._executable,
             "hardwareInformation": self._hardware,
-            "isRunningPid:": lambda pid: pid == 1 or self._executable(pid) != "",
+            "isRunningPid:": lambda pid: self._machine.process(pid) is not None,
+            "machKernelName": self._kernel_name,
+            "machTimeInfo": self._mach_time,
+            "nameForGID:": lambda gid: _GROUPS.get(gid, ""),
+            "nameForUID:": lambda uid: _USERS.get(uid, ""),
+            "networkInformation": lambda: dict(_NETWORK),
             "runningProcesses": self._processes,
             "sysmonProcessAttributes": lambda: list(PROCESS_ATTRIBUTES),
             "sysmonSystemAttributes": lambda: list(SYSTEM_ATTRIBUTES),
@@ -37,30 +69,38 @@ class DeviceInfo:
     def closed(self) -> None:
         """Nothing to give back."""
 
+    def _list_folder(self, path: object) -> list[str]:
+        names = _FOLDERS.get(str(path).rstrip("/") or "/")
+        if names is None:
+            text = f"The folder {str(path)[:200]!r} doesn't exist."
+            raise CallError(NSError.of("NSCocoaErrorDomain", 260, text))
+        return list(names)
+
     def _executable(self, pid: int) -> str:
-        """Return the path of a running app's executable, empty if it does not run."""
-        processes = self._machine.kernel.processes()
-        return next((str(p.executable) for p in processes if p.pid == pid), "")
+        """Return the path of a running process's executable, empty if it does not run."""
+        process = self._machine.process(pid)
+        return process.path if process else ""
 
     def _processes(self) -> list[dict[str, Any]]:
-        launchd = {
-            "pid": 1,
-            "name": "launchd",
-            "realAppName": "/sbin/launchd",
-            "isApplication": False,
-        }
-        apps = [
-            {
+        rows = []
+        for process in self._machine.processes():
+            row = {
                 "pid": process.pid,
                 "name": process.name,
-                "realAppName": str(process.executable),
-                "isApplication": True,
-                "bundleIdentifier": process.bundle_id,
-                "startDate": process.started_s,
+                "realAppName": process.path,
+                "isApplication": process.is_app,
+                "startDate": dt.datetime.fromtimestamp(process.started_s, dt.UTC),
             }
-            for process in self._machine.kernel.processes()
-        ]
-        return [launchd, *apps]
+            rows.append(row | ({"bundleIdentifier": process.bundle_id} if process.is_app else {}))
+        return rows
+
+    def _kernel_name(self) -> str:
+        return _KERNEL_NAME.format(chip=self._machine.identity.model.chip)
+
+    def _mach_time(self) -> list[Any]:
+        """Return mach time, its timebase (24 MHz), and the time of day with its offset."""
+        ticks = int((time.time() - self._machine.boot_time_s) * 24_000_000)
+        return [ticks, 125, 3, ticks, time.time(), 0]
 
     def _system(self) -> dict[str, Any]:
         identity = self._machine.identity

@@ -218,15 +218,24 @@ def decode_arguments(block: bytes) -> list[Any]:
     Raises:
         ProtocolError: If the block is cut short or has an unknown kind of argument.
     """
-    arguments, at = [], _ARGUMENTS.size
+    return [value for _, value in decode_pairs(block)]
+
+
+def decode_pairs(block: bytes) -> list[tuple[Any, Any]]:
+    """Return the keys and values of an argument block; only keyed messages have keys.
+
+    Raises:
+        ProtocolError: If the block is cut short or has an unknown kind of argument.
+    """
+    pairs, at = [], _ARGUMENTS.size
     try:
         while at < len(block):
-            _, at = _decode_primitive(block, at)
+            key, at = _decode_primitive(block, at)
             value, at = _decode_primitive(block, at)
-            arguments.append(value)
+            pairs.append((key, value))
     except struct.error as error:
         raise ProtocolError(f"arguments are cut short: {error}") from error
-    return arguments
+    return pairs
 
 
 def _decode_primitive(block: bytes, at: int) -> tuple[Any, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import plistlib
 from dataclasses import dataclass, field
 from plistlib import UID
@@ -10,12 +11,14 @@ from xml.parsers.expat import ExpatError
 
 from orchestrator.virtual.wire import ProtocolError
 
-Archivable: TypeAlias = Any  # None, bool, int, float, str, bytes, dict, list, tuple or NSError
+# None, bool, int, float, str, bytes, datetime, dict, list, tuple or NSError
+Archivable: TypeAlias = Any
 
 _NULL: Final = "$null"
 _ARCHIVER: Final = "NSKeyedArchiver"
 _VERSION: Final = 100_000
 _MAX_DEPTH: Final = 64
+_COCOA_EPOCH: Final = dt.datetime(2001, 1, 1, tzinfo=dt.UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,9 @@ class _Archiver:
         if isinstance(value, list | tuple):
             items = [self.add(item) for item in value]
             return {"NS.objects": items, "$class": self._class("NSArray")}
+        if isinstance(value, dt.datetime):
+            since = (value - _COCOA_EPOCH).total_seconds()
+            return {"NS.time": since, "$class": self._class("NSDate")}
         if isinstance(value, NSError):
             return {
                 "NSCode": value.code,

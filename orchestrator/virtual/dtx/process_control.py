@@ -37,11 +37,10 @@ class ProcessControl:
         launch = "launchSuspendedProcessWithDevicePath:bundleIdentifier:environment:arguments:"
         return {
             f"{launch}options:": self._launch,
-            "isPidDebuggable:": self._runs,
+            "isPidDebuggable:": self._is_debuggable,
             "killPid:": lambda pid: self._signal(_KILL, pid),
             "processIdentifierForBundleIdentifier:": self._pid_of,
-            # A soak is about the memory limit, so the phone declines to lift it.
-            "requestDisableMemoryLimitsForPid:": lambda _pid: False,
+            "requestDisableMemoryLimitsForPid:": self._lift_limit,
             "resumePid:": lambda pid: self._signal(_CONTINUE, pid),
             "sendSignal:toPid:": self._signal,
             "startObservingPid:": self._observe,
@@ -78,7 +77,7 @@ class ProcessControl:
         return pid
 
     def _observe(self, pid: int) -> None:
-        if pid in self._observed:
+        if pid in self._observed or self._machine.kernel.system.find(pid):
             return
         try:
             self._machine.kernel.listen(pid, self)
@@ -96,16 +95,22 @@ class ProcessControl:
             text = f"no signal {signal}"
             raise CallError(NSError.of("NSPOSIXErrorDomain", _INVALID, text))
         try:
-            self._machine.kernel.send_signal(pid, number)
+            self._machine.send_signal(pid, number)
         except NoSuchProcessError as error:
             raise CallError(_no_such_process(pid)) from error
 
-    def _runs(self, pid: int) -> bool:
-        return any(process.pid == pid for process in self._machine.kernel.processes())
+    def _is_debuggable(self, pid: int) -> bool:
+        """Whether the app was signed for development: those that were installed here were."""
+        process = self._machine.process(pid)
+        return process is not None and not process.is_system
+
+    def _lift_limit(self, pid: int) -> bool:
+        # A soak is about the memory limit, so the phone lifts it for no app.
+        return self._machine.kernel.system.find(pid) is not None
 
     def _pid_of(self, bundle_id: str) -> int:
         """Return the pid of a running app, 0 if it does not run."""
-        processes = self._machine.kernel.processes()
+        processes = self._machine.processes()
         return next((p.pid for p in processes if p.bundle_id == bundle_id), 0)
 
     def output(self, pid: int, line: str) -> None:

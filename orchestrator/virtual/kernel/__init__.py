@@ -17,6 +17,7 @@ from orchestrator.virtual.kernel.errors import (
 )
 from orchestrator.virtual.kernel.kernel import Kernel
 from orchestrator.virtual.kernel.values import (
+    AppChange,
     InstalledApp,
     KernelFacts,
     LogLine,
@@ -26,6 +27,7 @@ from orchestrator.virtual.kernel.values import (
 )
 
 __all__ = [
+    "AppChange",
     "BadSignalError",
     "BatteryChange",
     "Condition",

@@ -1,44 +1,27 @@
-"""Crash reports (bug type 309) of apps that a fault of their own ended.
+"""Crash reports (bug type 309): of apps that a fault ended, and of those that iOS terminated.
 
-Pure: values in, text out. The host's addresses mean nothing on a phone, so the faulting thread has
-one frame at the start of the executable and empty registers.
+Pure: values in, text out.
 """
 
 from __future__ import annotations
 
 import json
-import signal
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from orchestrator.virtual.kernel.causes import (
+    FAULTS,
+    Termination,
+    cause_of_signal,
+    cause_of_termination,
+)
 from orchestrator.virtual.kernel.jetsam import os_version, reporter_key, timestamp
+from orchestrator.virtual.kernel.stacks import MainImage, stacks
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from orchestrator.virtual.kernel.values import InstalledApp, KernelFacts
-
-
-@dataclass(frozen=True, slots=True)
-class _Fault:
-    """How a report names one signal."""
-
-    exception: str
-    number: int  # Darwin's, which is not always the host's
-    indicator: str
-
-
-_FAULTS: Final = {
-    signal.SIGABRT: _Fault("EXC_CRASH", 6, "Abort trap: 6"),
-    signal.SIGBUS: _Fault("EXC_BAD_ACCESS", 10, "Bus error: 10"),
-    signal.SIGFPE: _Fault("EXC_ARITHMETIC", 8, "Floating point exception: 8"),
-    signal.SIGILL: _Fault("EXC_BAD_INSTRUCTION", 4, "Illegal instruction: 4"),
-    signal.SIGSEGV: _Fault("EXC_BAD_ACCESS", 11, "Segmentation fault: 11"),
-    signal.SIGTRAP: _Fault("EXC_BREAKPOINT", 5, "Trace/BPT trap: 5"),
-}
-
-_IMAGE_BASE: Final = 4_294_967_296
-_POINTER_REGISTERS: Final = ("lr", "cpsr", "fp", "sp", "esr", "pc", "far")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +34,13 @@ class Crashed:
     path: str  # on the phone
     started: datetime
     frontmost: bool
-    signal: int  # the host's number
+    cause: int | Termination  # the host's number of a signal, or why iOS ended it
     last_line: str  # of its output, hostile
 
 
 def is_crash(number: int) -> bool:
     """Return whether a signal, by the host's number, leaves a crash report."""
-    return number in _FAULTS
+    return number in FAULTS
 
 
 def crash_report(facts: KernelFacts, crashed: Crashed, *, incident: str, when: datetime) -> str:
@@ -65,12 +48,14 @@ def crash_report(facts: KernelFacts, crashed: Crashed, *, incident: str, when: d
 
     Args:
         facts: The phone.
-        crashed: Who ended, by a signal of which `is_crash` is true.
+        crashed: Who ended; a signal as its cause is one of which `is_crash` is true.
         incident: Upper-case UUID of the report.
         when: Time of the crash with its offset from UTC.
     """
     header = _header(facts, crashed, incident, when)
-    body = _process(facts, crashed, incident, when) | _cause(crashed) | _threads(crashed)
+    image = MainImage(crashed.app.name, crashed.app.bundle_id, crashed.uuid, crashed.path)
+    body = _process(facts, crashed, incident, when) | _cause(crashed)
+    body |= stacks(image, crashed.pid, facts.build)
     return f"{json.dumps(header)}\n{json.dumps(body, indent=2)}"
 
 
@@ -134,50 +119,18 @@ def _process(
         },
         "parentProc": "launchd",
         "parentPid": 1,
+        "coalitionID": crashed.pid,
+        "coalitionName": app.bundle_id,
+        "isLocked": 0 if crashed.frontmost else 1,
+        "wasUnlockedSinceBoot": 1,
     }
 
 
 def _cause(crashed: Crashed) -> dict[str, object]:
-    fault = _FAULTS[signal.Signals(crashed.signal)]
-    cause: dict[str, object] = {
-        "exception": {
-            "type": fault.exception,
-            "signal": signal.Signals(crashed.signal).name,
-            "codes": "0x0000000000000000, 0x0000000000000000",
-            "rawCodes": [0, 0],
-        },
-        "termination": {
-            "flags": 0,
-            "namespace": "SIGNAL",
-            "code": fault.number,
-            "indicator": fault.indicator,
-            "byProc": crashed.app.name,
-            "byPid": crashed.pid,
-        },
-    }
+    if isinstance(crashed.cause, Termination):
+        return cause_of_termination(crashed.cause)
+    cause = cause_of_signal(crashed.cause, crashed.app.name, crashed.pid)
     # Swift writes why it trapped to stderr; a phone puts that line here.
     if "Fatal error" in crashed.last_line:
         cause["asi"] = {"libswiftCore.dylib": [crashed.last_line]}
     return cause
-
-
-def _threads(crashed: Crashed) -> dict[str, object]:
-    registers: dict[str, object] = {name: {"value": 0} for name in _POINTER_REGISTERS}
-    state = {"flavor": "ARM_THREAD_STATE64", "x": [{"value": 0} for _ in range(29)]} | registers
-    thread = {
-        "triggered": True,
-        "id": crashed.pid,
-        "threadState": state,
-        "frames": [{"imageOffset": 0, "imageIndex": 0}],
-    }
-    image = {
-        "source": "P",
-        "arch": "arm64",
-        "base": _IMAGE_BASE,
-        "size": 16384,
-        "uuid": crashed.uuid,
-        "path": crashed.path,
-        "name": crashed.app.name,
-        "CFBundleIdentifier": crashed.app.bundle_id,
-    }
-    return {"faultingThread": 0, "threads": [thread], "usedImages": [image]}

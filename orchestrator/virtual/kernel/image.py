@@ -33,7 +33,12 @@ def _uuid_of(executable: Path, _modified_ns: int, _size_bytes: int) -> str:
     return str(UUID(bytes=hashlib.sha256(executable.read_bytes()).digest()[:16]))
 
 
+def bundle_on_phone(app: InstalledApp, udid: str) -> str:
+    """Return where the .app folder would lie on the phone."""
+    bundle = str(uuid5(NAMESPACE_URL, f"{udid}/{app.bundle_id}")).upper()
+    return f"/private/var/containers/Bundle/Application/{bundle}/{app.name}.app"
+
+
 def path_on_phone(app: InstalledApp, udid: str) -> str:
     """Return where the executable would lie on the phone."""
-    bundle = str(uuid5(NAMESPACE_URL, f"{udid}/{app.bundle_id}")).upper()
-    return f"/private/var/containers/Bundle/Application/{bundle}/{app.name}.app/{app.name}"
+    return f"{bundle_on_phone(app, udid)}/{app.name}"

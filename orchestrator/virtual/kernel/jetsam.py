@@ -1,4 +1,4 @@
-"""JetsamEvent reports (bug type 298) in the form of iOS 18 and later.
+"""JetsamEvent reports (bug type 298) in the forms of iOS 18 and iOS 26.
 
 Pure: values in, text out. Field names and types follow published reports; quantities that only a
 real phone has (zone sizes, compressor counts) are fixed, and `kernel` says whose report it is.
@@ -13,16 +13,21 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 from uuid import NAMESPACE_DNS, uuid5
 
+from orchestrator.domain.iphone import os_version as version_of
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
+    from orchestrator.virtual.kernel.residents import SystemProcess
     from orchestrator.virtual.kernel.values import KernelFacts
 
 PAGE_BYTES: Final = 16384  # of every iPhone since the 6s, whatever the host has
 NAME_LIMIT_BYTES: Final = 32  # MAXCOMLEN of current reports; older ones cut at 16
 
-_FOREGROUND_PRIORITY: Final = 100
-_BACKGROUND_PRIORITY: Final = 40
+FOREGROUND_PRIORITY: Final = 100
+BACKGROUND_PRIORITY: Final = 40
+_IOS_26: Final = (26,)
 
 
 class KillReason(StrEnum):
@@ -33,58 +38,46 @@ class KillReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Victim:
-    """The process that was killed."""
+class Row:
+    """One process of the list; one with a reason was killed."""
 
     name: str
     pid: int
     uuid: str  # of the executable
-    age_s: float
-    cpu_time_s: float
-    frontmost: bool
-    suspended: bool
-
-    @property
-    def states(self) -> list[str]:
-        """Return the states as a report lists them."""
-        if self.frontmost:
-            return ["frontmost"]
-        return ["suspended"] if self.suspended else ["background"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Resident:
-    """A process of iOS itself, so that the victim is not alone in the list."""
-
-    name: str
-    pid: int
     pages: int
     priority: int
     states: tuple[str, ...]
+    age_s: float
+    cpu_time_s: float
+    reason: KillReason | None = None
 
 
-_RESIDENTS: Final = (
-    _Resident("kernel_task", 0, 61_443, 0, ()),
-    _Resident("launchd", 1, 1_180, 190, ("daemon",)),
-    _Resident("runningboardd", 33, 912, 180, ("daemon",)),
-    _Resident("SpringBoard", 34, 14_336, 160, ("frontmost",)),
-    _Resident("backboardd", 66, 4_608, 170, ("daemon", "active")),
-    _Resident("locationd", 70, 1_536, 110, ("daemon", "active")),
-    _Resident("osanalyticshelper", 77, 420, 40, ("daemon",)),
-    _Resident("mediaserverd", 81, 2_304, 120, ("daemon",)),
-    _Resident("assetsd", 88, 1_792, 0, ("daemon", "idle")),
-)
+def app_states(*, frontmost: bool, suspended: bool) -> tuple[str, ...]:
+    """Return the states of an app as a report lists them."""
+    if frontmost:
+        return ("frontmost",)
+    return ("suspended",) if suspended else ("background",)
 
 
-def jetsam_report(
-    facts: KernelFacts,
-    victim: Victim,
-    *,
-    reason: KillReason,
-    footprint_bytes: int,
-    incident: str,
-    when: datetime,
-) -> str:
+def system_row(
+    process: SystemProcess, facts: KernelFacts, now_s: float, reason: KillReason | None = None
+) -> Row:
+    """Return the row of a process of iOS."""
+    uuid = str(uuid5(NAMESPACE_DNS, f"{process.name}.{facts.build}"))
+    return Row(
+        cut_name(process.name),
+        process.pid,
+        uuid,
+        process.pages,
+        process.priority,
+        process.states,
+        age_s=max(0.0, now_s - process.started_s),
+        cpu_time_s=1.5,
+        reason=reason,
+    )
+
+
+def jetsam_report(facts: KernelFacts, rows: Sequence[Row], *, incident: str, when: datetime) -> str:
     """Return the text of one report.
 
     `largestProcess` is the largest survivor, as it may be on a phone: a reader that takes it for
@@ -92,9 +85,7 @@ def jetsam_report(
 
     Args:
         facts: The phone.
-        victim: Who was killed.
-        reason: Why.
-        footprint_bytes: Phone bytes at the kill: for the per-process limit the limit itself.
+        rows: What ran, the victims included.
         incident: Upper-case UUID of the report.
         when: Time of the kill with its offset from UTC.
     """
@@ -105,25 +96,20 @@ def jetsam_report(
         "roots_installed": 0,
         "incident_id": incident,
     }
-    residents = [each for each in _RESIDENTS if each.pid != victim.pid]
-    body = {
-        "build": os_version(facts),
-        "product": facts.model.product_type,
-        "kernel": "Darwin Kernel Version 0.0.0: virtual iPhone",
-        "incident": incident,
-        "crashReporterKey": reporter_key(facts),
-        "date": timestamp(when),
-        "codeSigningMonitor": 2,
-        "bug_type": "298",
+    is_new = version_of(facts.os) >= _IOS_26
+    body = _identity(facts, incident, when) | {
         "timeDelta": 7,
-        "memoryStatus": _memory_status(facts, footprint_bytes),
+        "memoryStatus": _memory_status(facts, rows),
         "genCounter": 0,
-        "processes": [
-            _victim_entry(victim, reason, footprint_bytes),
-            *(_resident_entry(each, facts, when) for each in residents),
-        ],
-        "largestProcess": max(residents, key=lambda each: each.pages).name,
+        "processes": [_entry(row, is_new=is_new) for row in rows],
+        "largestProcess": max(_survivors(rows), key=lambda row: row.pages).name,
     }
+    if is_new:
+        body |= {
+            "appleIntelligenceStatus": {"state": "unavailable"},
+            "eventReason": "",
+            "eventCode": 0,
+        }
     return f"{json.dumps(header)}\n{json.dumps(body, indent=2)}"
 
 
@@ -153,10 +139,28 @@ def cut_name(name: str) -> str:
     return name.encode()[:NAME_LIMIT_BYTES].decode(errors="ignore")
 
 
-def _memory_status(facts: KernelFacts, footprint_bytes: int) -> dict[str, object]:
+def _survivors(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if row.reason is None] or list(rows)
+
+
+def _identity(facts: KernelFacts, incident: str, when: datetime) -> dict[str, object]:
+    return {
+        "build": os_version(facts),
+        "product": facts.model.product_type,
+        "kernel": "Darwin Kernel Version 0.0.0: virtual iPhone",
+        "incident": incident,
+        "crashReporterKey": reporter_key(facts),
+        "date": timestamp(when),
+        "codeSigningMonitor": 2,
+        "bug_type": "298",
+    }
+
+
+def _memory_status(facts: KernelFacts, rows: Sequence[Row]) -> dict[str, object]:
     total_pages = facts.model.physical_memory_bytes // PAGE_BYTES
+    killed_pages = sum(row.pages for row in rows if row.reason is not None)
     wired, free = total_pages // 7, total_pages // 90
-    rest = max(0, total_pages - wired - free - footprint_bytes // PAGE_BYTES)
+    rest = max(0, total_pages - wired - free - killed_pages)
     return {
         "compressorSize": 28_754,
         "compressions": 0,
@@ -171,7 +175,7 @@ def _memory_status(facts: KernelFacts, footprint_bytes: int) -> dict[str, object
             "inactive": rest - rest // 2,
             "wired": wired,
             "free": free,
-            "anonymous": rest // 2 + footprint_bytes // PAGE_BYTES,
+            "anonymous": rest // 2 + killed_pages,
             "fileBacked": rest - rest // 2,
             "speculative": 888,
             "throttled": 0,
@@ -181,53 +185,30 @@ def _memory_status(facts: KernelFacts, footprint_bytes: int) -> dict[str, object
     }
 
 
-def _victim_entry(victim: Victim, reason: KillReason, footprint_bytes: int) -> dict[str, object]:
-    entry = _entry(
-        cut_name(victim.name),
-        victim.pid,
-        victim.uuid,
-        footprint_bytes // PAGE_BYTES,
-        _FOREGROUND_PRIORITY if victim.frontmost else _BACKGROUND_PRIORITY,
-        age_s=victim.age_s,
-        cpu_time_s=victim.cpu_time_s,
-    )
-    killed = {"reason": reason.value, "killDelta": 1000, "genCount": 0}
-    return entry | {"states": victim.states} | killed
-
-
-def _resident_entry(each: _Resident, facts: KernelFacts, when: datetime) -> dict[str, object]:
-    up_s = max(0.0, when.timestamp() - facts.boot_time_s)
-    uuid = str(uuid5(NAMESPACE_DNS, f"{each.name}.{facts.build}"))
-    entry = _entry(each.name, each.pid, uuid, each.pages, each.priority, age_s=up_s, cpu_time_s=1.5)
-    return entry | {"states": list(each.states)}
-
-
-def _entry(
-    name: str,
-    pid: int,
-    uuid: str,
-    pages: int,
-    priority: int,
-    *,
-    age_s: float,
-    cpu_time_s: float,
-) -> dict[str, object]:
-    return {
-        "uuid": uuid,
-        "states": [],
+def _entry(row: Row, *, is_new: bool) -> dict[str, object]:
+    physical: dict[str, object] = {"internal": [row.pages, 0]}
+    entry: dict[str, object] = {
+        "uuid": row.uuid,
+        "states": list(row.states),
         "purgeable": 0,
-        "age": round(age_s * 1e9),
+        "age": round(row.age_s * 1e9),
         "fds": 50,
-        "coalition": pid,
-        "rpages": pages,
-        "priority": priority,
-        "physicalPages": {"internal": [pages, 0]},
-        "pid": pid,
-        "cpuTime": round(cpu_time_s, 6),
-        "name": name,
-        "lifetimeMax": pages,
+        "coalition": row.pid,
+        "rpages": row.pages,
+        "priority": row.priority,
+        # iOS 26 counts pages of frozen apps apart
+        "physicalPages": physical | ({"frozen_to_swap_pages": 0} if is_new else {}),
+        "pid": row.pid,
+        "cpuTime": round(row.cpu_time_s, 6),
+        "name": cut_name(row.name),
+        "lifetimeMax": row.pages,
         "csFlags": 570_434_305,
         "csTrustLevel": 8,
         "mem_regions": 50,
         "freeze_skip_reason:": "none",  # the second colon is Apple's
     }
+    if "idle" in row.states:
+        entry["idleDelta"] = 30_000
+    if row.reason is not None:
+        entry |= {"reason": row.reason.value, "killDelta": 1000, "genCount": 0}
+    return entry

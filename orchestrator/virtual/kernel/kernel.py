@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import signal as signals
+import time
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.virtual.kernel.conditions import Condition, MemoryWarning
-from orchestrator.virtual.kernel.coroner import Coroner, Kill
+from orchestrator.virtual.kernel.clock import PhoneClock
+from orchestrator.virtual.kernel.conditions import Condition, ForegroundChange, MemoryWarning
+from orchestrator.virtual.kernel.coroner import Coroner, Kill, app_row
 from orchestrator.virtual.kernel.counter import refuse_huge_pages
 from orchestrator.virtual.kernel.environment import child_environment, port_of, socket_of
 from orchestrator.virtual.kernel.errors import (
@@ -18,16 +20,23 @@ from orchestrator.virtual.kernel.errors import (
     LaunchRefusedError,
     NoSuchProcessError,
 )
-from orchestrator.virtual.kernel.jetsam import KillReason
+from orchestrator.virtual.kernel.jetsam import KillReason, Row, system_row
 from orchestrator.virtual.kernel.memory import MemorySampler, Reading, SamplerLag
 from orchestrator.virtual.kernel.process import AppProcess, spawn
+from orchestrator.virtual.kernel.reports import ReportPolicy
+from orchestrator.virtual.kernel.residents import SystemProcesses
+from orchestrator.virtual.kernel.suspension import Suspensions
 from orchestrator.virtual.kernel.values import LogLine, MemoryEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from orchestrator.virtual.kernel.causes import Termination
+    from orchestrator.virtual.kernel.residents import SystemProcess
     from orchestrator.virtual.kernel.values import (
+        AppChange,
+        AppChangeKind,
         InstalledApp,
         KernelFacts,
         ProcessInfo,
@@ -35,7 +44,7 @@ if TYPE_CHECKING:
     )
 
 KILL_LIMIT_S: Final = 5.0  # from SIGKILL to reaped; the host needs milliseconds
-LIMIT_REPORTS_PER_DAY: Final = 10  # generous: iOS seems to keep far fewer
+SUSPEND_AFTER_S: Final = 5.0  # from leaving the foreground
 REMEMBERED_DEAD: Final = 16  # so that a listener which comes too late still learns the end
 
 
@@ -52,7 +61,9 @@ class Kernel:
         *,
         log: Callable[[LogLine], None],
         record: Callable[[MemoryEvent], None] | None = None,
-        limit_reports_per_day: int = LIMIT_REPORTS_PER_DAY,
+        notify: Callable[[AppChange], None] | None = None,
+        policy: ReportPolicy | None = None,
+        clock: PhoneClock | None = None,
     ) -> None:
         """Make the kernel of a phone that has just booted.
 
@@ -60,12 +71,19 @@ class Kernel:
             facts: The phone.
             log: Takes the lines of os_trace and syslog.
             record: Takes what the memory sampler did, for the phone's event log.
-            limit_reports_per_day: JetsamEvents for the per-process limit; further kills leave none.
+            notify: Takes what becomes of apps.
+            policy: How reports are written: whole, at once and within a quota without one.
+            clock: The phone's; the host's without one.
         """
-        self._facts, self._log, self._record = facts, log, record
+        self._facts, self._log, self._record, self._notify = facts, log, record, notify
         self._sampler = MemorySampler(asyncio.get_running_loop())
-        self._coroner = Coroner(facts, log, limit_reports_per_day)
+        self._coroner = Coroner(
+            facts, log, policy or ReportPolicy(), clock or PhoneClock(), self._rows
+        )
+        self.reports = self._coroner.reports
         self._running: dict[int, AppProcess] = {}
+        self._suspensions = Suspensions()
+        self.system = SystemProcesses(facts.boot_time_s, self._running.__contains__)
         self._dead: deque[AppProcess] = deque(maxlen=REMEMBERED_DEAD)
         self._launching = asyncio.Lock()
         self._is_down = False
@@ -157,8 +175,76 @@ class Kernel:
         """
         self._tell(self._process(pid), condition)
 
-    def reclaim(self, pid: int) -> None:
+    def warn(self, pid: int) -> None:
+        """Warn an app of low memory, whatever it uses.
+
+        Raises:
+            NoSuchProcessError: If no running app has the pid.
+        """
+        process = self._process(pid)
+        self._tell(process, MemoryWarning())
+        self._tell_of("memory_warning", process)
+
+    def to_background(self, pid: int, suspend_after_s: float = SUSPEND_AFTER_S) -> None:
+        """Take an app off the screen; it is suspended a little later.
+
+        Raises:
+            NoSuchProcessError: If no running app has the pid.
+        """
+        process = self._process(pid)
+        self._tell(process, ForegroundChange(value=False))
+        self._tell_of("background", process)
+        self._suspensions.plan(pid, suspend_after_s, lambda: self._suspend(process))
+
+    def to_foreground(self, pid: int) -> None:
+        """Put an app on the screen; a suspended one goes on.
+
+        Raises:
+            NoSuchProcessError: If no running app has the pid.
+        """
+        process = self._process(pid)
+        self._suspensions.forget(pid)
+        process.send_signal(signals.SIGCONT)
+        self._tell(process, ForegroundChange(value=True))
+        self._tell_of("foreground", process)
+
+    def terminate(self, pid: int, termination: Termination) -> None:
+        """Kill an app for a reason that a crash report states.
+
+        Raises:
+            NoSuchProcessError: If no running app has the pid.
+        """
+        process = self._process(pid)
+        process.termination = termination
+        process.send_signal(signals.SIGKILL)
+
+    def relieve(self, *, apps: bool, frontmost: bool) -> str | None:
+        """Free memory for the phone as a whole: idle daemons, then apps, the frontmost last.
+
+        Args:
+            apps: Whether apps in the background go too.
+            frontmost: Whether those on the screen go too.
+
+        Returns:
+            The file name of the report, if no app is in it: an app's is written when it has ended.
+        """
+        idle = [process for process in self.system.running() if process.is_idle]
+        for process in idle:
+            self.system.end(process.pid)
+        victims = [p for p in self._running.values() if frontmost or (apps and not p.frontmost)]
+        if not victims:
+            return self._coroner.reclaimed(idle) if idle else None
+        for victim in sorted(victims, key=lambda p: p.frontmost):
+            self.reclaim(victim.pid, tuple(idle))
+            idle = []
+        return None
+
+    def reclaim(self, pid: int, others: tuple[SystemProcess, ...] = ()) -> None:
         """Kill an app because the phone as a whole is out of memory, whatever the app uses.
+
+        Args:
+            pid: Of the app.
+            others: What was killed before it; the same report lists them.
 
         Raises:
             NoSuchProcessError: If no running app has the pid.
@@ -169,6 +255,7 @@ class Kernel:
             KillReason.VM_PAGE_SHORTAGE,
             footprint_bytes=(counter and counter.footprint_bytes()) or 0,
             cpu_time_s=(counter and counter.cpu_time_s()) or 0.0,
+            others=others,
         )
         process.send_signal(signals.SIGKILL)
 
@@ -188,6 +275,8 @@ class Kernel:
             await self._kill(list(self._running.values()))
         finally:
             self._sampler.stop()
+            self._suspensions.forget_all()
+            self.reports.flush()
 
     def started(self, process: AppProcess) -> None:
         """Take a new process (called by the process)."""
@@ -200,6 +289,7 @@ class Kernel:
                 kill=lambda: process.send_signal(signals.SIGKILL),
                 warn=lambda reading: self._warn(process, reading),
             )
+        self._tell_of("launched", process)
 
     def wrote(self, process: AppProcess, line: str) -> None:
         """Take a line of output (called by the process)."""
@@ -208,6 +298,7 @@ class Kernel:
     def died(self, process: AppProcess) -> None:
         """Take the death of a process (called by the process)."""
         self._running.pop(process.pid, None)
+        self._suspensions.forget(process.pid)
         reading = self._sampler.unwatch(process.pid)
         if reading and process.kill is None:
             process.kill = Kill(
@@ -221,7 +312,10 @@ class Kernel:
 
     def ended(self, process: AppProcess) -> None:
         """Take a process whose output is read to its end (called by the process)."""
-        if process.kill is None or process.signal != signals.SIGKILL:  # it was faster
+        self._tell_of("ended", process)
+        if process.signal != signals.SIGKILL:  # it was faster
+            process.kill = process.termination = None
+        if process.kill is None:
             self._coroner.died(process)
             return
         event = self._coroner.killed(process, process.kill)
@@ -260,6 +354,7 @@ class Kernel:
         if process.pid not in self._running:
             return  # it ended meanwhile
         self._tell(process, MemoryWarning())
+        self._tell_of("memory_warning", process)
         if self._record:
             seen_bytes = reading.footprint_bytes * self._facts.memory_scale
             limit_bytes = self._facts.limit_bytes
@@ -272,6 +367,23 @@ class Kernel:
         if not process.tell(condition):
             text = f"conditions channel of pid {process.pid} is closed or full, one line is lost"
             self._log(LogLine(0, "kernel", "kernel", text))
+
+    def _suspend(self, process: AppProcess) -> None:
+        process.send_signal(signals.SIGSTOP)
+        self._tell_of("suspended", process)
+
+    def _rows(self) -> list[Row]:
+        """Return what runs, as a JetsamEvent lists it."""
+        now_s = time.time()
+        apps = [
+            app_row(process, self.footprint_bytes(pid) or 0, self.cpu_time_s(pid) or 0.0)
+            for pid, process in self._running.items()
+        ]
+        return [*apps, *(system_row(each, self._facts, now_s) for each in self.system.running())]
+
+    def _tell_of(self, kind: AppChangeKind, process: AppProcess) -> None:
+        if self._notify:
+            self._notify(process.change(kind))
 
     async def _kill(self, processes: Sequence[AppProcess]) -> None:
         for process in processes:

@@ -19,14 +19,21 @@ from orchestrator.virtual.kernel.conditions import Condition, ForegroundChange, 
 from orchestrator.virtual.kernel.counter import counter_of
 from orchestrator.virtual.kernel.errors import LaunchRefusedError
 from orchestrator.virtual.kernel.output import LineSplitter
-from orchestrator.virtual.kernel.values import InstalledApp, ProcessInfo, ProcessListener
+from orchestrator.virtual.kernel.values import (
+    AppChange,
+    InstalledApp,
+    ProcessInfo,
+    ProcessListener,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from orchestrator.virtual.kernel.causes import Termination
     from orchestrator.virtual.kernel.coroner import Kill
     from orchestrator.virtual.kernel.counter import Counter
+    from orchestrator.virtual.kernel.values import AppChangeKind
 
 # A grandchild may hold stdout open after the app is gone: the end is then announced without it.
 DRAIN_LIMIT_S: Final = 0.5
@@ -71,7 +78,8 @@ class AppProcess(asyncio.SubprocessProtocol):
         self.exit_code: int | None = None
         self.signal: int | None = None
         self.last_line = ""
-        self.kill: Kill | None = None  # by the kernel
+        self.kill: Kill | None = None  # by the kernel, for memory
+        self.termination: Termination | None = None  # by iOS, for another reason
         self._conditions, self._owner = conditions, owner
         self._condition_count = 0
         self._listeners: list[ProcessListener] = []
@@ -86,6 +94,13 @@ class AppProcess(asyncio.SubprocessProtocol):
         """The process as others see it."""
         app = self.app
         return ProcessInfo(self.pid, app.name, app.bundle_id, app.executable, self.started_s)
+
+    def change(self, kind: AppChangeKind) -> AppChange:
+        """Return what has just become of the app, for those who are told."""
+        app, executable = self.app, str(self.app.executable)
+        return AppChange(
+            kind, self.pid, app.name, app.bundle_id, executable, self.exit_code, self.signal
+        )
 
     def send_signal(self, number: int) -> None:
         """Send a signal; a process that is gone is left alone.

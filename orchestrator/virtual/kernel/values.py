@@ -94,6 +94,24 @@ class MemoryEvent:
         return max(0, self.footprint_bytes - self.limit_bytes)
 
 
+AppChangeKind = Literal[
+    "launched", "foreground", "background", "suspended", "memory_warning", "ended"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class AppChange:
+    """What has just become of an app."""
+
+    kind: AppChangeKind
+    pid: int
+    name: str
+    bundle_id: str
+    executable: str
+    exit_code: int | None = None  # of one that ended
+    signal: int | None = None  # by the host's number
+
+
 class ProcessListener(Protocol):
     """Who wants to know about one process. Called in the kernel's event loop."""
 

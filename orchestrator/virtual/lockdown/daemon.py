@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from orchestrator.virtual.wire import Plist, Stream
 
 LOCKDOWN_PORT: Final = 62078
+IDLE_LIMIT_S: Final = 60.0  # then lockdownd closes a connection from usbmux
 
 _NEEDS_SESSION: Final = frozenset({"SetValue", "RemoveValue", "StartService"})
 
@@ -23,8 +25,8 @@ _NEEDS_SESSION: Final = frozenset({"SetValue", "RemoveValue", "StartService"})
 class ServiceStarter(Protocol):
     """Opens a port for a named service."""
 
-    def start_service(self, name: str) -> tuple[int, bool] | None:
-        """Return (port, whether it speaks TLS), or None if the phone offers no such service."""
+    def start_service(self, name: str) -> tuple[int, bool] | str:
+        """Return (port, whether it speaks TLS), or the name of lockdown's error."""
 
 
 class Lockdownd:
@@ -71,7 +73,11 @@ class _Conversation:
 
     async def run(self, stream: Stream) -> None:
         while True:
-            request = await stream.read_plist()
+            try:
+                async with asyncio.timeout(None if self._trusted else IDLE_LIMIT_S):
+                    request = await stream.read_plist()
+            except TimeoutError:
+                return
             kind = request.get("Request")
             if not isinstance(kind, str):
                 raise ProtocolError("a lockdown request without a name")
@@ -131,8 +137,8 @@ class _Conversation:
     def _start_service(self, request: Plist) -> Plist:
         name = _text(request, "Service") or ""
         started = self._starter.start_service(name)
-        if started is None:
-            return {"Service": name, "Error": "InvalidService"}
+        if isinstance(started, str):
+            return {"Service": name, "Error": started}
         port, tls = started
         return {"Service": name, "Port": port, "EnableServiceSSL": tls}
 

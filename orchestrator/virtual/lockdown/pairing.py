@@ -52,6 +52,15 @@ class Pairings:
         self._save()
         return {"Result": "Success"}
 
+    def hosts(self) -> dict[str, list[str]]:
+        """Return a copy of what is remembered, for `restore`."""
+        return dict(self._hosts)
+
+    def restore(self, hosts: dict[str, list[str]]) -> None:
+        """Remember hosts again, beside those that paired since."""
+        self._hosts = {**hosts, **self._hosts}
+        self._save()
+
     def forget_all(self) -> None:
         """Forget every host, as Reset Location & Privacy does."""
         self._hosts.clear()

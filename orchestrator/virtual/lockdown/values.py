@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Final
+
+from orchestrator.virtual.lockdown.domains import constant_domain
 
 if TYPE_CHECKING:
     from orchestrator.virtual.identity import Identity
@@ -75,12 +76,10 @@ class DeviceValues:
             "com.apple.disk_usage": self._disk_usage,
             "com.apple.disk_usage.factory": self._disk_usage,
             "com.apple.security.mac.amfi": self._amfi,
-            "com.apple.mobile.wireless_lockdown": lambda: {"EnableWifiConnections": False},
-            "com.apple.international": lambda: {"Language": "en", "Locale": "en_US"},
-            "com.apple.xcode.developerdomain": lambda: {"DeveloperStatus": "Development"},
+            "com.apple.xcode.developerdomain": self._developer,
             VIRTUAL_DOMAIN: self._virtual,
         }
-        values = makers[name]() if name in makers else {}
+        values = makers[name]() if name in makers else constant_domain(name)
         return {**values, **self._overlay.get(name, {})}
 
     def _device(self) -> Plist:
@@ -124,7 +123,8 @@ class DeviceValues:
             "DeviceName": self._settings.name,
             "HostAttached": True,
             "PasswordProtected": self._settings.locked,
-            "TimeIntervalSince1970": time.time(),
+            "SBLockdownEverRegisteredKey": False,
+            "TimeIntervalSince1970": self._settings.clock.time_s(),
             "TimeZone": "UTC",
             "TimeZoneOffsetFromUTC": 0.0,
             "TrustedHostAttached": True,
@@ -144,7 +144,8 @@ class DeviceValues:
         }
 
     def _disk_usage(self) -> Plist:
-        capacity, free = self._settings.capacity_bytes, self._settings.free_bytes
+        storage = self._settings.storage
+        capacity, free = storage.capacity_bytes, storage.free_bytes
         system = capacity // 8
         return {
             "AmountDataAvailable": free,
@@ -156,6 +157,9 @@ class DeviceValues:
             "TotalSystemCapacity": system,
         }
 
+    def _developer(self) -> Plist:
+        return {"DeveloperStatus": "Development"} if self._settings.offers_development else {}
+
     def _amfi(self) -> Plist:
         return {"DeveloperModeStatus": self._settings.developer_mode}
 
@@ -164,5 +168,5 @@ class DeviceValues:
             "Virtual": True,
             "MemoryScale": self._memory_scale,
             "Model": self._identity.model.model,
-            "ReportDelaySeconds": self._settings.report_delay_s,
+            "ReportDelaySeconds": self._settings.reports.delay_s,
         }

@@ -14,6 +14,15 @@ if TYPE_CHECKING:
 
 _SUCCESS: Final = {"Status": "Success"}
 _BATTERY_CLASSES: Final = frozenset({"IOPMPowerSource", "AppleSmartBattery"})
+_PLATFORM_CLASSES: Final = frozenset({"IOPlatformExpertDevice", "device-tree"})
+_ADAPTER: Final = {
+    "AdapterVoltage": 5000,
+    "Current": 2400,
+    "Description": "usb host",
+    "FamilyCode": -536_854_528,
+    "PMUConfiguration": 2400,
+    "Watts": 12,
+}
 
 
 class PowerRequest(StrEnum):
@@ -57,7 +66,19 @@ class DiagnosticsRelay:
 
     def _registry(self, request: Plist) -> Plist:
         wanted = {request.get("EntryClass"), request.get("EntryName")}
-        return {"IORegistry": self._battery()} if wanted & _BATTERY_CLASSES else {}
+        if wanted & _BATTERY_CLASSES:
+            return {"IORegistry": self._battery()}
+        return {"IORegistry": self._expert()} if wanted & _PLATFORM_CLASSES else {}
+
+    def _expert(self) -> dict[str, Any]:
+        """Return the root of the device tree, as `ioregentry` tools ask for it."""
+        model = self._identity.model
+        return {
+            "IOClass": "IOPlatformExpertDevice",
+            "IOPlatformSerialNumber": self._identity.serial_number,
+            "compatible": f"{model.hardware_model}\0{model.product_type}\0AppleARM\0".encode(),
+            "model": f"{model.product_type}\0".encode(),
+        }
 
     def _gas_gauge(self) -> Plist:
         battery = self._settings.battery
@@ -70,19 +91,26 @@ class DiagnosticsRelay:
 
     def _battery(self) -> dict[str, Any]:
         battery = self._settings.battery
+        level = battery.level_percent
         return {
+            "AbsoluteCapacity": battery.full_capacity_mah * level // 100,
+            "AdapterDetails": _ADAPTER if battery.charging else {"FamilyCode": 0},
+            "AppleRawCurrentCapacity": battery.full_capacity_mah * level // 100,
             "AppleRawMaxCapacity": battery.full_capacity_mah,
+            "AtCriticalLevel": level <= 3,
             "BatteryInstalled": True,
-            "CurrentCapacity": battery.level_percent,
+            "BootVoltage": battery.voltage_mv - 12,
+            "CurrentCapacity": level,
             "CycleCount": battery.cycle_count,
             "DesignCapacity": battery.design_capacity_mah,
             "ExternalConnected": battery.charging,
-            "FullyCharged": battery.level_percent >= 100,
+            "FullyCharged": level >= 100,
             "InstantAmperage": battery.current_ma,
-            "IsCharging": battery.charging,
+            "IsCharging": battery.charging and level < 100,
             "MaxCapacity": 100,
             "NominalChargeCapacity": battery.full_capacity_mah,
             "Serial": self._identity.serial_number,
             "Temperature": battery.temperature_centi_c,
+            "UpdateTime": int(self._settings.clock.time_s()),
             "Voltage": battery.voltage_mv,
         }

@@ -26,9 +26,25 @@ class CoreDeviceProxy:
     """Shakes hands as CDTunnel, then carries bare IPv6 packets both ways."""
 
     def __init__(self, index: int, rsd_port: int, ports: PortOpener) -> None:
-        self._device = f"fd7a:{index + 1:x}::1"
-        self._host = f"fd7a:{index + 1:x}::2"
+        self._index, self._moves = index, 0
         self._rsd_port, self._ports = rsd_port, ports
+
+    @property
+    def _prefix(self) -> str:
+        moved = f":{self._moves:x}" if self._moves else ""
+        return f"fd7a:{self._index + 1:x}{moved}:"
+
+    @property
+    def _device(self) -> str:
+        return f"{self._prefix}:1"
+
+    @property
+    def _host(self) -> str:
+        return f"{self._prefix}:2"
+
+    def move(self) -> None:
+        """Have other addresses from the next tunnel on."""
+        self._moves += 1
 
     async def serve(self, stream: Stream) -> None:
         """Serve one tunnel until the host leaves."""

@@ -289,7 +289,9 @@ async def test_sysmontap_tells_the_phones_memory_in_the_order_asked_for(
             async for row in tap:
                 if "System" in row:
                     break
-    assert row["System"] == [0, phone.identity.model.physical_memory_bytes, None]
+    used_pages, physical_bytes, unknown = row["System"]
+    assert 0 < used_pages < physical_bytes // 16_384
+    assert (physical_bytes, unknown) == (phone.identity.model.physical_memory_bytes, None)
 
 
 async def test_device_info_lists_what_runs(
@@ -299,14 +301,15 @@ async def test_device_info_lists_what_runs(
     pid = await control.launch(BUNDLE_ID)
     async with DeviceInfo(dvt) as info:
         listed = {process["pid"]: process["name"] for process in await info.proclist()}
-        assert listed == {1: "launchd", pid: "Soak"}
+        assert (listed[1], listed[pid]) == ("launchd", "Soak")
+        assert {"SpringBoard", "backboardd", "lockdownd"} <= set(listed.values())
         assert await info.is_running_pid(pid)
         assert not await info.is_running_pid(999_999)
         assert (await info.execname_for_pid(pid)).endswith("/Soak")
         system = await info.system_information()  # type: ignore[no-untyped-call]
         assert system["_productVersion"] == "18.5"
         with pytest.raises(UnrecognizedSelectorError):
-            await info.mach_kernel_name()
+            await info.trace_codes()  # type: ignore[no-untyped-call]
 
 
 async def test_core_device_launches_lists_and_signals(
@@ -319,11 +322,11 @@ async def test_core_device_launches_lists_and_signals(
     async with AppServiceService(remote) as apps, asyncio.timeout(LIMIT_S):
         launched = await apps.launch_application(BUNDLE_ID, environment={"RUN": "x"})
         pid = launched["processToken"]["processIdentifier"]
-        assert [p["processIdentifier"] for p in await apps.list_processes()] == [pid]
-        assert [app["bundleIdentifier"] for app in await apps.list_apps()] == [BUNDLE_ID]
+        assert pid in [p["processIdentifier"] for p in await apps.list_processes()]
+        assert BUNDLE_ID in [app["bundleIdentifier"] for app in await apps.list_apps()]
         await apps.send_signal_to_process(pid, 9)
         await until(lambda: not phone.machine.kernel.processes())
-        assert await apps.list_processes() == []
+        assert pid not in [p["processIdentifier"] for p in await apps.list_processes()]
         with pytest.raises(CoreDeviceError, match="not installed"):
             await apps.launch_application("com.example.nope")
         with pytest.raises(CoreDeviceError, match="No such process"):
@@ -337,7 +340,7 @@ async def test_classic_services_are_in_the_tunnel_too(
 ) -> None:
     await install(lockdown, tmp_path)
     async with InstallationProxyService(remote) as proxy:
-        assert list(await proxy.get_apps()) == [BUNDLE_ID]
+        assert BUNDLE_ID in await proxy.get_apps()
     assert await remote.get_value("dev.fleet.virtual", "Virtual") is True
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from orchestrator.domain.iphone import by_name
 from orchestrator.virtual.kernel import InstalledApp, Kernel, KernelFacts, LogLine, MemoryEvent
+from orchestrator.virtual.kernel.reports import ReportPolicy
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
@@ -132,6 +133,8 @@ class Phone:
 async def phone(facts: KernelFacts, folder: Path) -> AsyncIterator[Phone]:
     log: list[LogLine] = []
     events: list[MemoryEvent] = []
-    kernel = Kernel(facts, log=log.append, record=events.append, limit_reports_per_day=1)
+    kernel = Kernel(
+        facts, log=log.append, record=events.append, policy=ReportPolicy(limit_per_day=1)
+    )
     yield Phone(facts, kernel, folder, log, events)
     await kernel.shut_down()

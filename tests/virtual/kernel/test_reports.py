@@ -19,12 +19,15 @@ from orchestrator.virtual.kernel.crash import Crashed, crash_report, crash_stem,
 from orchestrator.virtual.kernel.image import lc_uuid
 from orchestrator.virtual.kernel.jetsam import (
     KillReason,
-    Victim,
+    Row,
+    app_states,
     cut_name,
     jetsam_report,
     jetsam_stem,
+    system_row,
 )
-from orchestrator.virtual.kernel.reports import DailyQuota, ReportFolder
+from orchestrator.virtual.kernel.reports import DailyQuota, ReportFolder, ReportPolicy
+from orchestrator.virtual.kernel.residents import SystemProcesses
 
 if TYPE_CHECKING:
     from orchestrator.virtual.kernel import KernelFacts
@@ -32,11 +35,20 @@ if TYPE_CHECKING:
 INCIDENT = "6C4986B0-FCE6-542C-AD45-8C8B75FA69A6"
 WHEN = datetime(2026, 5, 28, 1, 35, 47, 630_000, timezone(timedelta(hours=-5)))
 UUID = "171a10ac-1ec2-50a0-9926-c8cbffcdf161"
-VICTIM = Victim(
-    "SoakHarness", 612, UUID, age_s=7.5, cpu_time_s=1.25, frontmost=True, suspended=False
+LIMIT_PAGES = 2867 * 1024**2 // 16384
+VICTIM = Row(
+    "SoakHarness",
+    612,
+    UUID,
+    LIMIT_PAGES,
+    100,
+    ("frontmost",),
+    7.5,
+    1.25,
+    KillReason.PER_PROCESS_LIMIT,
 )
 APP = InstalledApp("com.example.soak", "SoakHarness", Path("/x"), Path("/y"), "1.2", "34")
-CRASHED = Crashed(APP, 612, UUID, "/private/SoakHarness", WHEN, True, signal.SIGSEGV, "")
+CRASHED = Crashed(APP, 612, UUID, "/private/SoakHarness", WHEN, True, int(signal.SIGSEGV), "")
 
 
 def parsed(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -44,17 +56,10 @@ def parsed(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return json.loads(head), json.loads(body)
 
 
-def jetsam(facts: KernelFacts, victim: Victim = VICTIM) -> tuple[dict[str, Any], dict[str, Any]]:
-    return parsed(
-        jetsam_report(
-            facts,
-            victim,
-            reason=KillReason.PER_PROCESS_LIMIT,
-            footprint_bytes=facts.limit_bytes,
-            incident=INCIDENT,
-            when=WHEN,
-        )
-    )
+def jetsam(facts: KernelFacts) -> tuple[dict[str, Any], dict[str, Any]]:
+    system = SystemProcesses(facts.boot_time_s, lambda _: False).running()
+    rows = [VICTIM, *(system_row(process, facts, WHEN.timestamp()) for process in system)]
+    return parsed(jetsam_report(facts, rows, incident=INCIDENT, when=WHEN))
 
 
 def test_a_jetsam_event_has_the_header_of_ios_18(facts: KernelFacts) -> None:
@@ -89,12 +94,18 @@ def test_the_largest_process_is_another_than_the_victim(facts: KernelFacts) -> N
     assert {"kernel_task", "SpringBoard", "backboardd"} <= names
 
 
-def test_pids_of_a_jetsam_event_differ_even_where_the_host_gives_low_ones(
-    facts: KernelFacts,
-) -> None:
-    _, body = jetsam(facts, replace(VICTIM, pid=34))
-    pids = [each["pid"] for each in body["processes"]]
-    assert len(set(pids)) == len(pids)
+def test_ios_26_writes_other_keys_than_ios_18(facts: KernelFacts) -> None:
+    _, old = jetsam(facts)
+    _, new = jetsam(replace(facts, os="26.0", build="23A341"))
+    assert new.keys() - old.keys() == {"appleIntelligenceStatus", "eventReason", "eventCode"}
+    assert new["processes"][0]["physicalPages"]["frozen_to_swap_pages"] == 0
+    assert "frozen_to_swap_pages" not in old["processes"][0]["physicalPages"]
+
+
+def test_a_pid_that_an_app_has_belongs_to_no_process_of_the_system(facts: KernelFacts) -> None:
+    system = SystemProcesses(facts.boot_time_s, lambda pid: pid == 34)
+    assert 34 not in [process.pid for process in system.running()]
+    assert system.find(34) is None
 
 
 @pytest.mark.parametrize(
@@ -104,7 +115,7 @@ def test_pids_of_a_jetsam_event_differ_even_where_the_host_gives_low_ones(
 def test_the_states_say_where_the_victim_was(
     frontmost: bool, suspended: bool, states: list[str]
 ) -> None:
-    assert replace(VICTIM, frontmost=frontmost, suspended=suspended).states == states
+    assert list(app_states(frontmost=frontmost, suspended=suspended)) == states
 
 
 def test_memory_pages_add_up_to_no_more_than_the_phone_has(facts: KernelFacts) -> None:
@@ -138,7 +149,7 @@ CRASHES = (
 def test_a_crash_report_names_the_fault_by_darwins_number(
     facts: KernelFacts, number: signal.Signals, exception: str, darwin: int
 ) -> None:
-    crashed = replace(CRASHED, signal=number)
+    crashed = replace(CRASHED, cause=int(number))
     _, body = parsed(crash_report(facts, crashed, incident=INCIDENT, when=WHEN))
     assert body["exception"]["type"] == exception
     assert body["exception"]["signal"] == number.name
@@ -165,7 +176,7 @@ def test_the_line_of_a_swift_trap_stands_in_the_report_and_other_output_does_not
     facts: KernelFacts,
 ) -> None:
     trap = 'A.swift:4: Fatal error: "\x00</b>\ud800'
-    swift = replace(CRASHED, signal=signal.SIGTRAP, last_line=trap)
+    swift = replace(CRASHED, cause=int(signal.SIGTRAP), last_line=trap)
     _, body = parsed(crash_report(facts, swift, incident=INCIDENT, when=WHEN))
     assert body["asi"] == {"libswiftCore.dylib": [trap]}
     other = replace(CRASHED, last_line="secret prompt")
@@ -182,14 +193,14 @@ def test_the_uuid_follows_the_bytes_of_the_executable(tmp_path: Path) -> None:
 
 
 def test_a_quota_is_for_one_day() -> None:
-    quota = DailyQuota(2)
+    quota = DailyQuota(ReportPolicy(limit_per_day=2))
     monday, tuesday = date(2026, 5, 4), date(2026, 5, 5)
     assert [quota.take(monday) for _ in range(3)] == [True, True, False]
     assert quota.take(tuesday)
 
 
 def test_a_quota_of_nothing_grants_nothing() -> None:
-    assert not DailyQuota(0).take(date(2026, 5, 4))
+    assert not DailyQuota(ReportPolicy(limit_per_day=0)).take(date(2026, 5, 4))
 
 
 @pytest.fixture
@@ -202,7 +213,9 @@ def test_a_report_is_announced_when_its_file_is_there(tmp_path: Path) -> None:
     folder.mkdir()
     seen: list[tuple[LogLine, list[str]]] = []
     reports = ReportFolder(
-        folder, lambda line: seen.append((line, [path.name for path in folder.iterdir()]))
+        folder,
+        lambda line: seen.append((line, [path.name for path in folder.iterdir()])),
+        ReportPolicy(),
     )
     reports.save("298(298_LOW_PRIORITY)", "JetsamEvent-2026-05-28-013547", "text")
     ((line, files),) = seen
@@ -215,7 +228,7 @@ def test_a_report_is_announced_when_its_file_is_there(tmp_path: Path) -> None:
 
 
 def test_two_reports_of_one_second_are_both_kept(tmp_path: Path, log: list[LogLine]) -> None:
-    reports = ReportFolder(tmp_path, log.append)
+    reports = ReportFolder(tmp_path, log.append, ReportPolicy())
     names = [reports.save("298(x)", "JetsamEvent-2026-05-28-013547", text) for text in "ab"]
     assert [(tmp_path / str(name)).read_text() for name in names] == ["a", "b"]
 
@@ -223,16 +236,19 @@ def test_two_reports_of_one_second_are_both_kept(tmp_path: Path, log: list[LogLi
 def test_a_name_with_a_slash_stays_in_the_folder(tmp_path: Path, log: list[LogLine]) -> None:
     folder = tmp_path / "crashes"
     folder.mkdir()
-    name = ReportFolder(folder, log.append).save("309(x)", crash_stem("../../etc/x", WHEN), "t")
+    reports = ReportFolder(folder, log.append, ReportPolicy())
+    name = reports.save("309(x)", crash_stem("../../etc/x", WHEN), "t")
     assert [path.name for path in folder.iterdir()] == [name]
 
 
 def test_a_report_that_cannot_be_stored_is_logged_and_not_announced(
     tmp_path: Path, log: list[LogLine]
 ) -> None:
-    assert ReportFolder(tmp_path / "none", log.append).save("309(x)", "a", "t") is None
-    assert ReportFolder(tmp_path, log.append).save("309(x)", "a\0b", "t") is None
-    assert ReportFolder(tmp_path, log.append).save("309(x)", "n" * 300, "t") is None
+    nowhere = ReportFolder(tmp_path / "none", log.append, ReportPolicy())
+    here = ReportFolder(tmp_path, log.append, ReportPolicy())
+    assert nowhere.save("309(x)", "a", "t") is None
+    assert here.save("309(x)", "a\0b", "t") is None
+    assert here.save("309(x)", "n" * 300, "t") is None
     assert [line.text.split()[0] for line in log] == ["Failed"] * 3
 
 

@@ -56,7 +56,7 @@ async def test_the_domains_that_hosts_ask_for_are_there(lockdown: UsbmuxLockdown
 
 async def test_the_phone_says_that_it_is_virtual(lockdown: UsbmuxLockdownClient) -> None:
     assert await lockdown.get_value("dev.fleet.virtual") == {
-        "ReportDelaySeconds": 3.0,
+        "ReportDelaySeconds": 0.0,
         "Virtual": True,
         "MemoryScale": 32,
         "Model": "iPhone 14",

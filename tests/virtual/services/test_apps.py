@@ -10,6 +10,7 @@ from pymobiledevice3.exceptions import AppInstallError
 from pymobiledevice3.services.afc import AfcService
 from pymobiledevice3.services.installation_proxy import InstallationProxyService
 
+from orchestrator.virtual.services.apps.system_apps import NOTEPAD_BUNDLE_ID
 from tests.virtual.apps import BUNDLE_ID, pack
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ async def test_an_uninstalled_app_is_gone_with_its_container(
     await proxy.install_from_local(pack(tmp_path / "soak.ipa"))
     container = phone.machine.apps.records()[BUNDLE_ID].container
     await proxy.uninstall(BUNDLE_ID)
-    assert await proxy.get_apps() == {}
+    assert BUNDLE_ID not in await proxy.get_apps()
     assert not container.exists()
     await proxy.uninstall(BUNDLE_ID)
 
@@ -77,16 +78,24 @@ async def test_browse_lists_user_apps_with_the_attributes_asked_for(
 ) -> None:
     await proxy.install_from_local(pack(tmp_path / "soak.ipa"))
     attributes = ["CFBundleIdentifier", "StaticDiskUsage", "Nope"]
-    (app,) = await proxy.browse({"ApplicationType": "User", "ReturnAttributes": attributes})
-    assert app.keys() == {"CFBundleIdentifier", "StaticDiskUsage"}
-    assert app["StaticDiskUsage"] > 0
-    assert await proxy.browse({"ApplicationType": "System"}) == []
+    apps = await proxy.browse({"ApplicationType": "User", "ReturnAttributes": attributes})
+    assert [app["CFBundleIdentifier"] for app in apps] == [BUNDLE_ID, NOTEPAD_BUNDLE_ID]
+    assert all(app.keys() == {"CFBundleIdentifier", "StaticDiskUsage"} for app in apps)
+    assert all(app["StaticDiskUsage"] > 0 for app in apps)
+
+
+async def test_system_apps_are_listed_apart_and_stay(proxy: InstallationProxyService) -> None:
+    apps = await proxy.get_apps(application_type="System")
+    assert {"com.apple.Preferences", "com.apple.mobilesafari"} <= apps.keys()
+    assert {app["ApplicationType"] for app in apps.values()} == {"System"}
+    with pytest.raises(AppInstallError, match="part of the system"):
+        await proxy.uninstall("com.apple.mobilesafari")
 
 
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        ({"CFBundleIdentifier": None}, "MissingBundleIdentifier"),
+        ({"CFBundleIdentifier": None}, "APIInternalError.*Missing bundle ID"),
         ({"CFBundleExecutable": "Nope"}, "MissingBundleExecutable"),
         ({"MinimumOSVersion": "26.0"}, "DeviceOSVersionTooLow"),
     ],
@@ -100,7 +109,7 @@ async def test_a_bad_package_is_refused_and_nothing_is_left(
 ) -> None:
     with pytest.raises(AppInstallError, match=code):
         await proxy.install_from_local(pack(tmp_path / "bad.ipa", info=changes))
-    assert phone.machine.apps.records() == {}
+    assert list(phone.machine.apps.records()) == [NOTEPAD_BUNDLE_ID]
     assert list(phone.machine.apps._folder.glob("staging-*")) == []
 
 
@@ -154,7 +163,8 @@ async def test_an_unknown_command_is_answered_and_the_next_one_works(
 ) -> None:
     service = await lockdown.start_lockdown_service("com.apple.mobile.installation_proxy")
     assert (await service.send_recv_plist({"Command": "Nope"}))["Error"] == "UnknownCommand"
-    reply = await service.send_recv_plist({"Command": "Lookup"})
+    options = {"BundleIDs": ["com.example.nope"]}
+    reply = await service.send_recv_plist({"Command": "Lookup", "ClientOptions": options})
     assert reply == {"Status": "Complete", "LookupResult": {}}
     await service.close()
 

@@ -99,12 +99,15 @@ async def subscribed(phone: VirtualPhone) -> None:
 async def test_the_battery_is_in_the_registry(
     lockdown: UsbmuxLockdownClient, phone: VirtualPhone
 ) -> None:
-    phone.settings.battery.level_percent = 42
+    phone.settings.battery.change(42, charging=False, percent_per_min=0)
     async with DiagnosticsService(lockdown) as diagnostics:
         battery = await diagnostics.get_battery()
     assert battery is not None
     assert battery["CurrentCapacity"] == 42
     assert battery["Temperature"] == 2950
+    assert battery["InstantAmperage"] < 0
+    known = {"AbsoluteCapacity", "AdapterDetails", "BootVoltage", "Serial", "UpdateTime"}
+    assert known <= battery.keys()
 
 
 async def test_a_restart_takes_the_phone_away_and_brings_it_back(

@@ -41,9 +41,9 @@ def test_files_beside_the_app_are_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        ({"CFBundleIdentifier": None}, "MissingBundleIdentifier"),
-        ({"CFBundleIdentifier": "../../evil"}, "MissingBundleIdentifier"),
-        ({"CFBundleIdentifier": 7}, "MissingBundleIdentifier"),
+        ({"CFBundleIdentifier": None}, "APIInternalError"),
+        ({"CFBundleIdentifier": "../../evil"}, "APIInternalError"),
+        ({"CFBundleIdentifier": 7}, "APIInternalError"),
         ({"CFBundleExecutable": None}, "MissingBundleExecutable"),
         ({"CFBundleExecutable": "../Soak"}, "MissingBundleExecutable"),
         ({"CFBundleExecutable": "Other"}, "MissingBundleExecutable"),

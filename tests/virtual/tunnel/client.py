@@ -40,7 +40,7 @@ async def drive(udid: str, bundle_id: str, package: str) -> dict[str, object]:
             "udid": remote.udid,
             "large_intact": hashlib.sha256(returned).digest() == hashlib.sha256(LARGE).digest(),
             "output": output.message,
-            "sampled": [row["pid"] for row in rows] == [pid],
+            "sampled": pid in [row["pid"] for row in rows],
         }
 
 

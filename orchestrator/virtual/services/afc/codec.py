@@ -56,6 +56,7 @@ class Status(IntEnum):
 
     SUCCESS = 0
     UNKNOWN_ERROR = 1
+    READ_ERROR = 4
     INVALID_ARGUMENT = 7
     OBJECT_NOT_FOUND = 8
     OBJECT_IS_DIR = 9
@@ -91,6 +92,14 @@ OPEN_FLAGS: Final = {
     5: os.O_WRONLY | os.O_APPEND | os.O_CREAT,
     6: os.O_RDWR | os.O_APPEND | os.O_CREAT,
 }
+
+
+class RefusedError(Exception):
+    """An operation that ends with a status of its own, not with that of a host's error."""
+
+    def __init__(self, status: Status) -> None:
+        self.status = status
+        super().__init__(status.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from orchestrator.virtual.services.afc.confinement import Confinement
+    from orchestrator.virtual.settings import Storage
 
 _MAX_READ_BYTES: Final = 8 << 20
 _MAX_OPEN: Final = 256
@@ -21,8 +22,8 @@ _MAX_OPEN: Final = 256
 class OpenFiles:
     """Handles and what can be done with them. Bodies are the bytes after the packet header."""
 
-    def __init__(self, confinement: Confinement) -> None:
-        self._confinement = confinement
+    def __init__(self, confinement: Confinement, storage: Storage) -> None:
+        self._confinement, self._storage = confinement, storage
         self._descriptors: dict[int, int] = {}
         self._next_handle = 1
         self.operations: dict[int, Callable[[bytes], Reply]] = {
@@ -64,9 +65,12 @@ class OpenFiles:
 
     def _write(self, body: bytes) -> Reply:
         (handle,) = struct.unpack_from("<Q", body)
-        descriptor, rest = self._descriptor(handle), memoryview(body)[8:]
+        descriptor, data = self._descriptor(handle), memoryview(body)[8:]
+        fitting = rest = data[: self._storage.take(len(data))]
         while rest:
             rest = rest[os.write(descriptor, rest) :]
+        if len(fitting) < len(data):  # what fits is written, as a file system does
+            raise OSError(errno.ENOSPC, "the disk is full")
         return Reply.status()
 
     def _seek(self, body: bytes) -> Reply:

@@ -8,15 +8,17 @@ import stat
 import struct
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.virtual.services.afc.codec import Operation, Reply
+from orchestrator.virtual.services.afc.codec import Operation, RefusedError, Reply, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from orchestrator.virtual.kernel.clock import PhoneClock
     from orchestrator.virtual.services.afc.confinement import Confinement
 
 _SYMBOLIC_LINK: Final = 2
+_FOLDER_BYTES: Final = 64  # what APFS says of an empty folder, and clients look at
 
 _KINDS: Final = {
     stat.S_IFDIR: "S_IFDIR",
@@ -30,8 +32,8 @@ _KINDS: Final = {
 class PathOperations:
     """Folders, links and attributes below one root."""
 
-    def __init__(self, confinement: Confinement) -> None:
-        self._confinement = confinement
+    def __init__(self, confinement: Confinement, clock: PhoneClock) -> None:
+        self._confinement, self._clock = confinement, clock
         self.operations: dict[int, Callable[[bytes], Reply]] = {
             Operation.READ_DIR: self._read_dir,
             Operation.GET_FILE_INFO: self._file_info,
@@ -46,6 +48,8 @@ class PathOperations:
 
     def _read_dir(self, body: bytes) -> Reply:
         folder = self._confinement.followed(_name(body))
+        if folder.is_file():
+            raise RefusedError(Status.READ_ERROR)
         names = sorted(os.listdir(folder))
         visible = self._confinement.visible
         if visible is not None and folder == self._confinement.root:
@@ -56,20 +60,24 @@ class PathOperations:
         path = self._confinement.entry(_name(body))
         about = path.lstat()
         kind = _KINDS.get(stat.S_IFMT(about.st_mode), "S_IFREG")
+        is_folder, skew_ns = kind == "S_IFDIR", self._clock.skew_ns
         values: dict[str, object] = {
-            "st_size": about.st_size,
-            "st_blocks": about.st_blocks,
+            "st_size": _FOLDER_BYTES if is_folder else about.st_size,
+            "st_blocks": 0 if is_folder else about.st_blocks,
             "st_nlink": about.st_nlink,
             "st_ifmt": kind,
-            "st_mtime": about.st_mtime_ns,
-            "st_birthtime": about.st_ctime_ns,
+            "st_mtime": about.st_mtime_ns + skew_ns,
+            "st_birthtime": about.st_ctime_ns + skew_ns,
         }
         if kind == "S_IFLNK":
             values["LinkTarget"] = os.readlink(path)
         return Reply.pairs(values)
 
     def _make_dir(self, body: bytes) -> Reply:
-        self._confinement.followed(_name(body)).mkdir(parents=True, exist_ok=True)
+        try:
+            self._confinement.followed(_name(body)).mkdir(parents=True, exist_ok=True)
+        except NotADirectoryError as error:  # a file is in the way
+            raise RefusedError(Status.OBJECT_EXISTS) from error
         return Reply.status()
 
     def _remove(self, body: bytes) -> Reply:

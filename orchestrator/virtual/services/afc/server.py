@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.virtual.services.afc.codec import (
     Operation,
+    RefusedError,
     Reply,
     Status,
     encode_reply,
@@ -40,9 +41,9 @@ class AfcService:
     async def serve(self, stream: Stream) -> None:
         """Answer requests until the client leaves."""
         confinement = Confinement.of(self._root, self._visible)
-        files = OpenFiles(confinement)
+        files = OpenFiles(confinement, self._settings.storage)
         operations = {
-            **PathOperations(confinement).operations,
+            **PathOperations(confinement, self._settings.clock).operations,
             **files.operations,
             Operation.GET_DEVICE_INFO: self._device_info,
         }
@@ -58,8 +59,8 @@ class AfcService:
         return Reply.pairs(
             {
                 "Model": self._product_type,
-                "FSTotalBytes": self._settings.capacity_bytes,
-                "FSFreeBytes": self._settings.free_bytes,
+                "FSTotalBytes": self._settings.storage.capacity_bytes,
+                "FSFreeBytes": self._settings.storage.free_bytes,
                 "FSBlockSize": _BLOCK_BYTES,
             }
         )
@@ -72,6 +73,8 @@ def answer(packet: Packet, operations: dict[int, Callable[[bytes], Reply]]) -> R
         return Reply.status(Status.OPERATION_NOT_SUPPORTED)
     try:
         return operation(packet.body)
+    except RefusedError as refusal:
+        return Reply.status(refusal.status)
     except OSError as error:
         return Reply.status(status_of(error))
     except (struct.error, ValueError, OverflowError):

@@ -92,7 +92,7 @@ def inspect(folder: Path, phone_os: str) -> Package:
     info = _read_info(folder)
     bundle_id = info.get("CFBundleIdentifier")
     if not isinstance(bundle_id, str) or not _BUNDLE_ID.fullmatch(bundle_id):
-        raise InstallRefusedError("MissingBundleIdentifier", f"CFBundleIdentifier is {bundle_id!r}")
+        raise InstallRefusedError("APIInternalError", _no_bundle_id(folder))
     executable = _executable(folder, info)
     executable.chmod(executable.stat().st_mode | 0o755)
     _refuse_wrong_phone(info, phone_os)
@@ -134,9 +134,22 @@ def _extract(ipa: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path) -> None
 
 def _read_info(folder: Path) -> Plist:
     try:
-        return parse_plist((folder / "Info.plist").read_bytes())
+        data = (folder / "Info.plist").read_bytes()
+        return parse_plist(data) if data else {}  # an empty one is read as one without keys
     except (OSError, ProtocolError) as error:
         raise InstallRefusedError("PackageInspectionFailed", f"Info.plist: {error}") from error
+
+
+def _no_bundle_id(folder: Path) -> str:
+    """Return what a phone says of a bundle without a usable identifier."""
+    place = (
+        f"/private/var/tmp/com.apple.appinstall.temp/temp.vPhone/Extracted/Payload/{folder.name}"
+    )
+    reason = f"Failed to get bundle ID from {place}"
+    return (
+        f'Error Domain=IXErrorDomain Code=13 "{reason}" UserInfo={{NSLocalizedDescription={reason},'
+        " NSLocalizedFailureReason=Missing bundle ID.}"
+    )
 
 
 def _executable(folder: Path, info: Plist) -> Path:

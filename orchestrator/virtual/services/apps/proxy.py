@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from orchestrator.virtual.services.afc.confinement import Confinement
 from orchestrator.virtual.services.apps.package import InstallRefusedError, inspect, unpack
+from orchestrator.virtual.services.apps.system_apps import SYSTEM_APPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from orchestrator.virtual.identity import Identity
     from orchestrator.virtual.services.apps.package import Package
     from orchestrator.virtual.services.apps.store import AppRecord, AppStore
+    from orchestrator.virtual.settings import Settings
     from orchestrator.virtual.wire import Plist, Stream
 
 _SIZES: Final = frozenset({"StaticDiskUsage", "DynamicDiskUsage"})
@@ -26,16 +28,29 @@ class AppKiller(Protocol):
     async def kill_app(self, bundle_id: str) -> None:
         """Kill the app if it runs, and wait for its end."""
 
+    async def uninstall(self, bundle_id: str) -> None:
+        """Remove an app with its container; one that is not there is no error."""
+
 
 class InstallationProxy:
     """The service."""
 
-    def __init__(self, apps: AppStore, media: Path, identity: Identity, killer: AppKiller) -> None:
-        self._apps, self._media = apps, media
+    def __init__(
+        self,
+        apps: AppStore,
+        media: Path,
+        identity: Identity,
+        settings: Settings,
+        killer: AppKiller,
+    ) -> None:
+        self._apps, self._media, self._settings = apps, media, settings
         self._identity, self._killer = identity, killer
         self._commands: dict[str, Callable[[Stream, Plist], Coroutine[Any, Any, None]]] = {
+            "Archive": self._no_archives,
             "Browse": self._browse,
+            "CheckCapabilitiesMatch": self._match_capabilities,
             "Lookup": self._lookup,
+            "LookupArchives": self._no_archives,
             "Install": self._install,
             "Upgrade": self._install,
             "Uninstall": self._uninstall,
@@ -58,6 +73,19 @@ class InstallationProxy:
         found = self._select(_options(request), default_type="Any")
         await stream.send_plist({"Status": "Complete", "LookupResult": found})
 
+    async def _match_capabilities(self, stream: Stream, request: Plist) -> None:
+        wanted = request.get("Capabilities")
+        names = wanted if isinstance(wanted, list | dict) else []
+        result = {"CapabilitiesMatch": True, "MatchedCapabilities": {str(n): True for n in names}}
+        await stream.send_plist({"Status": "Complete", "LookupResult": result})
+
+    async def _no_archives(self, stream: Stream, request: Plist) -> None:
+        """Answer about archives of apps, which went with iOS 9."""
+        if request.get("Command") == "LookupArchives":
+            await stream.send_plist({"Status": "Complete", "LookupResult": {}})
+        else:
+            await stream.send_plist(_error("APIInternalError", "archives are not supported"))
+
     async def _browse(self, stream: Stream, request: Plist) -> None:
         found = list(self._select(_options(request), default_type="User").values())
         if found:
@@ -72,23 +100,25 @@ class InstallationProxy:
         await stream.send_plist({"Status": "Complete"})
 
     def _select(self, options: Plist, default_type: str) -> dict[str, Plist]:
-        """Return the attributes of the apps a client asks for. All apps here are user apps."""
-        if options.get("ApplicationType", default_type) not in {"Any", "User"}:
-            return {}
+        """Return the attributes of the apps a client asks for."""
+        kind, names = options.get("ApplicationType", default_type), options.get("ReturnAttributes")
+        found: dict[str, Plist] = {}
+        if kind in {"Any", "User"}:
+            for bundle_id, record in self._apps.records().items():
+                found[bundle_id] = self._attributes(record, names)
+        if kind in {"Any", "System"}:
+            for bundle_id, app in SYSTEM_APPS.items():
+                found[bundle_id] = _chosen(app.attributes(self._identity.build), names)
         wanted = options.get("BundleIDs")
-        return {
-            bundle_id: self._attributes(record, options.get("ReturnAttributes"))
-            for bundle_id, record in self._apps.records().items()
-            if not isinstance(wanted, list) or bundle_id in wanted
-        }
+        if isinstance(wanted, list):
+            found = {bundle_id: found[bundle_id] for bundle_id in wanted if bundle_id in found}
+        return found
 
     def _attributes(self, record: AppRecord, names: object) -> Plist:
         attributes = record.attributes(self._identity.udid)
-        if not isinstance(names, list):
-            return attributes
-        if _SIZES.intersection(names):
+        if isinstance(names, list) and _SIZES.intersection(map(str, names)):
             attributes |= record.sizes()
-        return {name: attributes[name] for name in names if name in attributes}
+        return _chosen(attributes, names)
 
     async def _install(self, stream: Stream, request: Plist) -> None:
         archive = self._package_path(request)
@@ -98,14 +128,24 @@ class InstallationProxy:
             folder = await asyncio.to_thread(unpack, archive, Path(staging))
             await _progress(stream, "InspectingPackage", 20)
             package = await asyncio.to_thread(inspect, folder, self._identity.os)
+            await _progress(stream, "PreflightingApplication", 30)
             await _progress(stream, "VerifyingApplication", 40)
+            self._refuse_if_told()
             await self._adopt(stream, package)
         await stream.send_plist({"Status": "Complete"})
 
+    def _refuse_if_told(self) -> None:
+        refusal = self._settings.install_refusal
+        if refusal is not None:
+            raise InstallRefusedError(refusal.code, refusal.text)
+
     async def _adopt(self, stream: Stream, package: Package) -> None:
+        await _progress(stream, "CreatingContainer", 50)
         await _progress(stream, "InstallingApplication", 60)
         await self._killer.kill_app(package.bundle_id)
         self._apps.adopt(package)
+        await _progress(stream, "PostflightingApplication", 70)
+        await _progress(stream, "SandboxingApplication", 80)
         await _progress(stream, "GeneratingApplicationMap", 90)
 
     def _package_path(self, request: Plist) -> Path:
@@ -123,11 +163,17 @@ class InstallationProxy:
     async def _uninstall(self, stream: Stream, request: Plist) -> None:
         bundle_id = str(request.get("ApplicationIdentifier"))
         await _progress(stream, "RemovingApplication", 50)
+        if bundle_id in SYSTEM_APPS:
+            raise InstallRefusedError("APIInternalError", f"{bundle_id} is part of the system")
         # An app that is not there is no error on a phone either.
-        if bundle_id in self._apps.records():
-            await self._killer.kill_app(bundle_id)
-            self._apps.remove(bundle_id)
+        await self._killer.uninstall(bundle_id)
         await stream.send_plist({"Status": "Complete"})
+
+
+def _chosen(attributes: Plist, names: object) -> Plist:
+    if not isinstance(names, list):
+        return attributes
+    return {name: attributes[name] for name in map(str, names) if name in attributes}
 
 
 async def _progress(stream: Stream, status: str, percent: int) -> None:

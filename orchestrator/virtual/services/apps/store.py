@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.virtual.kernel import InstalledApp
 from orchestrator.virtual.kernel.image import path_on_phone
+from orchestrator.virtual.services.apps.system_apps import NOTEPAD_BUNDLE_ID, write_notepad
 from orchestrator.virtual.wire import parse_plist
 
 if TYPE_CHECKING:
     from orchestrator.virtual.services.apps.package import Package
     from orchestrator.virtual.wire import Plist
 
+_DEVELOPMENT: Final = "Apple Development: virtual iPhone"
 _CONTAINER_FOLDERS: Final = ("Documents", "Library/Caches", "Library/Preferences", "tmp")
 
 
@@ -54,12 +56,20 @@ class AppRecord:
             "CFBundleShortVersionString": installed.version,
             "CFBundleVersion": installed.build,
             "Container": f"/private/var/mobile/Containers/Data/Application/{executable.parts[-3]}",
-            "Entitlements": {"get-task-allow": True, "application-identifier": self.bundle_id},
+            "Entitlements": {
+                "application-identifier": self.bundle_id,
+                "get-task-allow": self.bundle_id != NOTEPAD_BUNDLE_ID,
+            },
             "IsAppClip": False,
             "Path": str(executable.parent),
             "ProfileValidated": True,
-            "SignerIdentity": "Apple Development: virtual iPhone",
+            "SignerIdentity": self._signer,
         }
+
+    @property
+    def _signer(self) -> str:
+        from_store = self.bundle_id == NOTEPAD_BUNDLE_ID
+        return "Apple iPhone OS Application Signing" if from_store else _DEVELOPMENT
 
     def sizes(self) -> Plist:
         """Return the bytes of the bundle and of the container."""
@@ -75,6 +85,7 @@ class AppStore:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._apps = folder / "apps"
+        self._lacks_notepad = not self._apps.exists()
         self._apps.mkdir(parents=True, exist_ok=True)
 
     def staging(self) -> tempfile.TemporaryDirectory[str]:
@@ -83,12 +94,19 @@ class AppStore:
 
     def records(self) -> dict[str, AppRecord]:
         """Return the installed apps by bundle id."""
+        if self._lacks_notepad:  # only now: many phones of a farm are never asked
+            self._lacks_notepad = False
+            self._add_notepad()
         records = {}
         for path in sorted(self._apps.glob("*/bundle/*.app/Info.plist")):
             home = path.parents[2]
             info = parse_plist(path.read_bytes())
             records[home.name] = AppRecord(home.name, path.parent, home / "container", info)
         return records
+
+    def record(self, bundle_id: str) -> AppRecord | None:
+        """Return one installed app, or None. A bundle id from a client is no path."""
+        return self.records().get(bundle_id)
 
     def adopt(self, package: Package) -> AppRecord:
         """Move an inspected package in; an older version goes, its container stays."""
@@ -101,6 +119,14 @@ class AppStore:
         bundle.mkdir()
         folder = package.folder.rename(bundle / package.folder.name)
         return AppRecord(package.bundle_id, folder, home / "container", package.info)
+
+    def _add_notepad(self) -> None:
+        """Install the app that every phone has from the start."""
+        bundle = self._apps / NOTEPAD_BUNDLE_ID / "bundle"
+        bundle.mkdir(parents=True)
+        write_notepad(bundle)
+        for name in _CONTAINER_FOLDERS:
+            (bundle.parent / "container" / name).mkdir(parents=True)
 
     def remove(self, bundle_id: str) -> None:
         """Remove an app with its container."""

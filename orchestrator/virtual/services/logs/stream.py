@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import plistlib
 import struct
-import time
+from itertools import cycle
 from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from orchestrator.virtual.kernel import LogLine
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from orchestrator.virtual.kernel import LogLine
     from orchestrator.virtual.machine import Machine
+    from orchestrator.virtual.services.logs.bus import LogSubscription
     from orchestrator.virtual.wire import Plist, Stream
 
+CHATTER_PERIOD_S: Final = 1.0
+
+# What daemons of an idle phone say.
+_CHATTER: Final = (
+    LogLine(45, "wifid", "WiFiPolicy", "WiFiManager: RSSI -51, roam is not needed"),
+    LogLine(70, "locationd", "CoreLocation", "@WifiFlow, nearby, scan is not needed"),
+    LogLine(66, "backboardd", "BackBoardServices", "ambient light: 118 lux"),
+    LogLine(48, "powerd", "powerd", "assertions: none prevents idle sleep"),
+)
 _MAX_TEXT_BYTES: Final = 60_000  # the record's length field has 16 bits
 _ALL_PIDS: Final = (-1, 0xFFFFFFFF)
 _TICKS_PER_S: Final = 24_000_000  # mach_absolute_time on iPhones
@@ -28,17 +39,33 @@ _RECORD_TAIL: Final = struct.Struct("<xB6xQQ16sHH6xII4x")
 
 
 class SyslogRelay:
-    """Text lines, each ended by newline and NUL."""
+    """Text lines, each ended by newline and NUL.
+
+    A phone is never silent: something is said at once, and about every second.
+    """
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
 
     async def serve(self, stream: Stream) -> None:
         """Stream the log until the client leaves."""
-        await _follow(stream, self._machine, lambda _: True, self._encode)
+        with self._machine.log.subscribe(lambda _: True) as subscription:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._send_lines, stream, subscription)
+                await stream.until_closed()
+                group.cancel_scope.cancel()
+
+    async def _send_lines(self, stream: Stream, subscription: LogSubscription) -> None:
+        chatter = cycle(_CHATTER)
+        line: LogLine | None = next(chatter)
+        while True:
+            await stream.send(self._encode(line or next(chatter)))
+            line = None
+            with anyio.move_on_after(CHATTER_PERIOD_S):
+                line = await subscription.next()
 
     def _encode(self, line: LogLine) -> bytes:
-        when = time.strftime("%b %e %H:%M:%S")
+        when = f"{self._machine.settings.clock.now():%b %e %H:%M:%S}"
         name = self._machine.settings.name.replace(" ", "-")
         return f"{when} {name} {line.process}[{line.pid}] <Notice>: {line.text}\n\0".encode()
 
@@ -61,14 +88,20 @@ class OsTraceRelay:
             pid = request.get("Pid", -1)
             everything = pid in _ALL_PIDS
             await _follow(
-                stream, self._machine, lambda line: everything or line.pid == pid, _framed_record
+                stream,
+                self._machine,
+                lambda line: everything or line.pid == pid,
+                self._framed_record,
             )
         else:
             await stream.send_plist({"Status": "RequestFailed"})
 
     def _pids(self) -> Plist:
-        apps = {str(p.pid): {"ProcessName": p.name} for p in self._machine.kernel.processes()}
-        return {"1": {"ProcessName": "launchd"}, **apps}
+        return {str(p.pid): {"ProcessName": p.name} for p in self._machine.processes()}
+
+    def _framed_record(self, line: LogLine) -> bytes:
+        record = encode_record(line, self._machine.settings.clock.time_ns())
+        return b"\2" + struct.pack("<I", len(record)) + record
 
 
 async def _follow(
@@ -93,11 +126,6 @@ def _acknowledgement() -> bytes:
     body = plistlib.dumps(_SUCCESS)
     length = len(body).to_bytes((len(body).bit_length() + 7) // 8, "little")
     return struct.pack("<I", len(length)) + length + body
-
-
-def _framed_record(line: LogLine) -> bytes:
-    record = encode_record(line, time.time_ns())
-    return b"\2" + struct.pack("<I", len(record)) + record
 
 
 def encode_record(line: LogLine, now_ns: int) -> bytes:

@@ -1,0 +1,1 @@
+"""CoreDevice: services of the tunnel that speak RemoteXPC in features."""
