@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from orchestrator.domain.errors import UsageError
 from orchestrator.mlpackage.build.recipe import (
     BLOCK_COLUMNS,
@@ -78,16 +80,13 @@ class Part:
             UsageError: If it is not a part.
         """
         try:
-            fields = json.loads(text)
-            chunk = Chunk(**fields["chunk"])
-            part = cls(Layout(fields["layout"]), tuple(fields["functions"]), chunk)
-            known = set(part.functions) <= {DECODE, PREFILL} and bool(part.functions)
-            counted = (
-                1 <= chunk.number <= chunk.of and min(chunk.first_layer, chunk.layer_count) >= 0
-            )
-        except (ValueError, TypeError, KeyError) as error:
+            part = msgspec.json.decode(text, type=cls)
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise UsageError(f"metadata {PART_KEY!r} is not a part: {error}") from error
-        if not (known and counted):
+        chunk = part.chunk
+        known = set(part.functions) <= {DECODE, PREFILL} and bool(part.functions)
+        counted = 1 <= chunk.number <= chunk.of
+        if not (known and counted and chunk.first_layer >= 0 and chunk.layer_count >= 1):
             raise UsageError(f"metadata {PART_KEY!r} is not a part: {text[:200]}")
         return part
 
@@ -120,9 +119,14 @@ def cut(recipe: Recipe, limit_bytes: int = CHUNK_LIMIT_BYTES) -> list[Chunk]:
 
 def chunk_bytes(recipe: Recipe, chunk: Chunk) -> int:
     """Estimate the bytes of a chunk's package, from above."""
-    table_bytes = 2 * recipe.vocab * recipe.width
-    tables = int(chunk.has_embedding) + int(chunk.has_head)
-    return _GRAPH_BYTES + tables * table_bytes + chunk.layer_count * layer_bytes(recipe)
+    return _GRAPH_BYTES + stored_bytes(recipe, chunk)
+
+
+def stored_bytes(recipe: Recipe, chunk: Chunk) -> int:
+    """Return the bytes of a chunk's matrices and tables; its package is a little larger."""
+    tables = (int(chunk.has_embedding) + int(chunk.has_head)) * recipe.vocab * recipe.width
+    angles = 2 * recipe.length * recipe.head_dim
+    return 2 * (tables + angles) + chunk.layer_count * layer_bytes(recipe)
 
 
 def layer_bytes(recipe: Recipe) -> int:

@@ -11,12 +11,15 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+import msgspec
+
 from orchestrator.domain.errors import UsageError
 
 GROUP_ROWS: Final = 16  # output channels that share one palette
 BLOCK_COLUMNS: Final = 32  # inputs that share one scale in int4
 RECIPE_KEY: Final = "fleet.recipe"
 PART_KEY: Final = "fleet.part"
+COMPRESSED_KEY: Final = "fleet.compressed"  # the precision, in packages of `compress`
 
 
 class Weights(StrEnum):
@@ -136,12 +139,8 @@ class Recipe:
             UsageError: If it is not a recipe.
         """
         try:
-            fields = json.loads(text)
-            fields["weights"] = Weights(fields["weights"])
-            fields["states"] = States(fields["states"])
-            fields["attention"] = Attention(fields["attention"])
-            recipe = cls(**fields)
-        except (ValueError, TypeError, KeyError) as error:
+            recipe = msgspec.json.decode(text, type=cls)
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise UsageError(f"metadata {RECIPE_KEY!r} is not a recipe: {error}") from error
         return recipe
 

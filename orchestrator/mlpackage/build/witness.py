@@ -19,6 +19,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import numpy as np
 
 from orchestrator.domain.errors import UsageError
@@ -75,8 +76,8 @@ class WitnessRecipe:
             UsageError: If it is not a witness recipe.
         """
         try:
-            return cls(**json.loads(text))
-        except (ValueError, TypeError) as error:
+            return msgspec.json.decode(text, type=cls)
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise UsageError(f"metadata {WITNESS_KEY!r} is not a witness: {error}") from error
 
 

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 
 from orchestrator.domain.errors import UsageError
 from orchestrator.mlpackage.build.coreml import unclosed_scratch
-from orchestrator.mlpackage.build.recipe import BLOCK_COLUMNS, GROUP_ROWS, RECIPE_KEY, Weights
+from orchestrator.mlpackage.build.recipe import (
+    BLOCK_COLUMNS,
+    COMPRESSED_KEY,
+    GROUP_ROWS,
+    RECIPE_KEY,
+    Weights,
+)
 from orchestrator.mlpackage.build.saving import make_reproducible, make_way
 from orchestrator.mlpackage.compress.functions import single_function
 from orchestrator.mlpackage.compress.palettes import palette
@@ -18,7 +24,6 @@ from orchestrator.mlpackage.digest import folder_digest
 from orchestrator.mlpackage.package import Package, read_package
 from orchestrator.mlpackage.verify.interpreter import Interpreter
 from orchestrator.mlpackage.verify.measure import plan_for, run_plan
-from orchestrator.mlpackage.verify.run import COMPRESSED_KEY
 from orchestrator.mlpackage.verify.subject import load_subject
 from orchestrator.mlpackage.verify.truth import truth_for
 from orchestrator.mlpackage.verify.weights_match import relative_error

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from orchestrator.mlpackage.errors import PackageError
-from orchestrator.mlpackage.verify.errors import VerifyError
+from orchestrator.mlpackage.verify.errors import VerifyError, WrongGraphError
 from orchestrator.mlpackage.verify.expand import expand
 from orchestrator.mlpackage.verify.ops import OPERATIONS, Arguments
 from orchestrator.mlpackage.verify.tensors import DTYPES, constant
@@ -41,16 +41,7 @@ class Interpreter:
         self.function = package.model.functions[name]
         self._package = package
         operations = self.function.block.operations
-        self._compressed = {
-            operation.outputs[0].name: operation
-            for operation in operations
-            if operation.kind.startswith(_COMPRESSED)
-        }
-        self._constants = {
-            operation.outputs[0].name: constant(package, operation.attributes["val"])
-            for operation in operations
-            if operation.kind == "const"
-        }
+        self._compressed, self._constants = _constants(package, operations)
         self._weights = _weight_names(operations)
         self._steps = [
             operation
@@ -85,25 +76,27 @@ class Interpreter:
             The declared outputs.
 
         Raises:
-            VerifyError: If the program has an operation that is not known here, or one fails.
+            VerifyError: If the program has an operation that is not known here.
+            WrongGraphError: If an operation fails, or inputs and outputs are not as declared.
         """
         declared = {feature.name for feature in self.function.inputs}
         if declared != set(inputs):
-            raise VerifyError(
-                f"{self._package.path}: inputs {sorted(declared)}, given {sorted(inputs)}"
-            )
+            raise WrongGraphError(f"{self.path}: inputs {sorted(declared)}, not {sorted(inputs)}")
         values: dict[str, Any] = dict(inputs)
         for index, operation in enumerate(self._steps):
             self._run(operation, values, state)
             for name in self._released[index]:
                 values.pop(name, None)
-        return {name: values[name] for name in self.function.block.outputs}
+        outputs = self.function.block.outputs
+        if not set(outputs) <= set(values):
+            raise WrongGraphError(f"{self.path}: nothing makes one of {sorted(outputs)}")
+        return {name: values[name] for name in outputs}
 
     def weight(self, name: str) -> Array:
         """Return the dense values of a constant of the program, compressed or not."""
         found = self._lookup(self._weights.get(name, name))
         if found is None:
-            raise VerifyError(f"{self._package.path}: no constant {name!r}")
+            raise VerifyError(f"{self.path}: no constant {name!r}")
         return np.asarray(found)
 
     def weight_names(self) -> tuple[str, ...]:
@@ -111,26 +104,27 @@ class Interpreter:
         return tuple(self._weights)
 
     def _run(self, operation: Operation, values: dict[str, Any], state: dict[str, Array]) -> None:
-        if operation.kind == "write_state":
-            data = np.array(self._bound(operation.inputs["data"][0], values))
-            state[_state_name(operation)] = data
-            return
         try:
+            if operation.kind == "write_state":
+                data = np.array(self._bound(operation.inputs["data"][0], values))
+                state[_state_name(operation)] = data
+                return
             if operation.kind == "read_state":
                 results: list[Any] = [state[_state_name(operation)]]
             else:
                 results = self._results(operation, values)
-        except (ValueError, IndexError, KeyError, TypeError) as error:
-            raise VerifyError(
-                f"{self._package.path}: operation {operation.kind} of"
-                f" {[output.name for output in operation.outputs]}: {error}"
+            for output, result in zip(operation.outputs, results, strict=True):
+                dtype = DTYPES[output.type.dtype]
+                values[output.name] = np.asarray(result).astype(dtype, copy=False)
+        except (ValueError, IndexError, KeyError, TypeError, MemoryError) as error:
+            made = [output.name for output in operation.outputs]
+            raise WrongGraphError(
+                f"{self.path}: operation {operation.kind} of {made}: {error}"
             ) from error
-        for output, result in zip(operation.outputs, results, strict=True):
-            values[output.name] = np.asarray(result).astype(DTYPES[output.type.dtype], copy=False)
 
     def _results(self, operation: Operation, values: dict[str, Any]) -> list[Any]:
         if operation.kind not in OPERATIONS:
-            raise VerifyError(f"{self._package.path}: no operation {operation.kind!r} is known")
+            raise VerifyError(f"{self.path}: no operation {operation.kind!r} is known")
         result = OPERATIONS[operation.kind](self._arguments(operation, values))
         return result if isinstance(result, list) else [result]
 
@@ -149,7 +143,7 @@ class Interpreter:
             return values[argument]
         found = self._lookup(argument)
         if found is None:
-            raise VerifyError(f"{self._package.path}: nothing makes {argument!r}")
+            raise WrongGraphError(f"{self.path}: nothing makes {argument!r}")
         return found
 
     def _lookup(self, name: str) -> Array | str | None:
@@ -171,6 +165,26 @@ class Interpreter:
         if self._keeps:
             self._expanded[name] = dense
         return dense
+
+
+def _constants(
+    package: Package, operations: tuple[Operation, ...]
+) -> tuple[dict[str, Operation], dict[str, Array | str]]:
+    """Return compressed constants as operations, and all others as values."""
+    compressed: dict[str, Operation] = {}
+    values: dict[str, Array | str] = {}
+    for operation in operations:
+        if operation.kind != "const" and not operation.kind.startswith(_COMPRESSED):
+            continue
+        empty = operation.kind == "const" and "val" not in operation.attributes
+        if empty or not operation.outputs:
+            raise WrongGraphError(f"{package.path}: a {operation.kind} without a value")
+        name = operation.outputs[0].name
+        if operation.kind == "const":
+            values[name] = constant(package, operation.attributes["val"])
+        else:
+            compressed[name] = operation
+    return compressed, values
 
 
 def _weight_names(operations: tuple[Operation, ...]) -> dict[str, str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from orchestrator.mlpackage.build.recipe import COMPRESSED_KEY
 from orchestrator.mlpackage.build.witness import WITNESS_KEY
 from orchestrator.mlpackage.package import find_packages, read_package
+from orchestrator.mlpackage.verify.errors import VerifyError
 from orchestrator.mlpackage.verify.measure import ERROR_LIMIT, Measured, plan_for, run_plan
 from orchestrator.mlpackage.verify.mutations import Mutation, run_mutations
 from orchestrator.mlpackage.verify.report import MutationResult, VerifyReport, WitnessReport
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from orchestrator.mlpackage.verify.truth import Truth
-
-COMPRESSED_KEY: Final = "fleet.compressed"
 
 
 def verify(path: Path, vectors: Path | None = None) -> VerifyReport | WitnessReport:
@@ -34,9 +34,12 @@ def verify(path: Path, vectors: Path | None = None) -> VerifyReport | WitnessRep
         VerifyError: If it does not say what it must compute, or cannot be executed.
     """
     packages = [read_package(found) for found in find_packages(path)]
-    if all(WITNESS_KEY in package.model.metadata for package in packages):
-        return verify_witness(packages, vectors)
-    return verify_subject(load_subject(path))
+    try:
+        if all(WITNESS_KEY in package.model.metadata for package in packages):
+            return verify_witness(packages, vectors)
+        return verify_subject(load_subject(path))
+    except MemoryError as error:
+        raise VerifyError(f"{path}: needs more memory than there is: {error}") from error
 
 
 def verify_subject(subject: Subject) -> VerifyReport:

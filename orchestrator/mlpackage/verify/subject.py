@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from orchestrator.mlpackage.build.chunks import DECODE, PREFILL, Part
-from orchestrator.mlpackage.build.recipe import PART_KEY, RECIPE_KEY, Layout, Recipe, States
+from orchestrator.mlpackage.build.caches import state_shapes
+from orchestrator.mlpackage.build.chunks import DECODE, PREFILL, Part, stored_bytes
+from orchestrator.mlpackage.build.recipe import (
+    COMPRESSED_KEY,
+    PART_KEY,
+    RECIPE_KEY,
+    Layout,
+    Recipe,
+    States,
+)
 from orchestrator.mlpackage.package import find_packages, read_package
-from orchestrator.mlpackage.verify.errors import VerifyError
+from orchestrator.mlpackage.verify.errors import VerifyError, WrongGraphError
 from orchestrator.mlpackage.verify.interpreter import Interpreter
 
 if TYPE_CHECKING:
@@ -22,6 +30,8 @@ if TYPE_CHECKING:
     from orchestrator.mlpackage.package import Package
     from orchestrator.mlpackage.verify.feeds import Feed
     from orchestrator.mlpackage.verify.tensors import Array
+
+_MOST_LAYERS: Final = 1024
 
 # Of one chain: states by chunk number, then by name.
 ChainState = dict[int, dict[str, "Array"]]
@@ -79,7 +89,10 @@ class Subject:
             outputs = self.functions[role, chunk.number].predict(inputs, state[chunk.number])
             if self.layout is Layout.HOST_STATE:
                 self._write_rows(outputs, state[chunk.number], feed.positions)
-            x = outputs["logits" if chunk.has_head else "hidden_out"]
+            name = "logits" if chunk.has_head else "hidden_out"
+            if name not in outputs:
+                raise WrongGraphError(f"no output {name!r} of chunk {chunk.number}")
+            x = outputs[name]
         return x
 
     def rows(self, state: ChainState, layer: int) -> tuple[Array, Array]:
@@ -111,25 +124,44 @@ def load_subject(path: Path) -> Subject:
     Raises:
         PackageError: If a package cannot be read.
         VerifyError: If packages carry no recipe, or do not belong together.
+        WrongGraphError: If a package is not of its recipe's sizes.
     """
     packages = tuple(read_package(found) for found in find_packages(path))
     recipes = {_metadata(package, RECIPE_KEY) for package in packages}
     parts = [Part.from_json(_metadata(package, PART_KEY)) for package in packages]
     if len(recipes) != 1 or len({(part.layout, part.chunk.of) for part in parts}) != 1:
         raise VerifyError(f"{path}: packages of different models")
+    recipe = Recipe.from_json(recipes.pop())
     functions: dict[tuple[str, int], Interpreter] = {}
     for package, part in zip(packages, parts, strict=True):
+        _check_sizes(package, part, recipe)
         for role in part.functions:
             name = role if len(part.functions) > 1 else None
             functions[role, part.chunk.number] = Interpreter(package, name)
     chunks = sorted({part.chunk for part in parts}, key=lambda chunk: chunk.number)
     if any(after.number != before.number + 1 for before, after in pairwise(chunks)):
         raise VerifyError(f"{path}: a chunk between others is missing")
-    recipe = Recipe.from_json(recipes.pop())
     subject = Subject(recipe, parts[0].layout, tuple(chunks), functions, packages)
     if not subject.roles:
         raise VerifyError(f"{path}: neither decode nor prefill is there for all chunks")
     return subject
+
+
+def _check_sizes(package: Package, part: Part, recipe: Recipe) -> None:
+    """Refuse metadata that describes another model, before weights of its size are drawn.
+
+    Raises:
+        WrongGraphError: If states or sizes are not the recipe's.
+    """
+    if part.chunk.layers.stop > min(recipe.layers, _MOST_LAYERS):
+        raise WrongGraphError(f"{package.path}: layers {part.chunk.layers} of {recipe.layers}")
+    stored = stored_bytes(recipe, part.chunk)
+    if COMPRESSED_KEY not in package.model.metadata and stored > package.package_bytes:
+        raise WrongGraphError(f"{package.path}: smaller than the {stored} bytes of its recipe")
+    wanted = state_shapes(recipe, part)
+    for function in package.model.functions.values():
+        if {state.name: state.type.shape for state in function.states} != wanted:
+            raise WrongGraphError(f"{package.path}: the states are not {wanted}")
 
 
 def _metadata(package: Package, key: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from orchestrator.mlpackage.build import forward
 from orchestrator.mlpackage.build.constants import Drawn
 from orchestrator.mlpackage.build.draws import Dense, stream
+from orchestrator.mlpackage.verify.errors import WrongGraphError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -87,4 +88,4 @@ class PackageWeights:
         for _, interpreter in self._subject.interpreters():
             if name in set(interpreter.weight_names()):
                 return Dense(interpreter.weight(name))
-        raise KeyError(name)
+        raise WrongGraphError(f"no weight {name!r}")

@@ -19,7 +19,7 @@ from orchestrator.mlpackage.build.witness import (
     WITNESS_KEY,
     WitnessRecipe,
 )
-from orchestrator.mlpackage.verify.errors import VerifyError
+from orchestrator.mlpackage.verify.errors import VerifyError, WrongGraphError
 from orchestrator.mlpackage.verify.feeds import padded
 from orchestrator.mlpackage.verify.interpreter import Interpreter
 from orchestrator.mlpackage.verify.report import MutationResult, WitnessReport
@@ -93,7 +93,8 @@ class Witness:
                 "position_ids": np.arange(start, start + width, dtype=np.int32),
                 "probe_onehot": onehot,
             }
-            out = self.functions[role].predict(inputs, state)["probed_rows"]
+            outputs = self.functions[role].predict(inputs, state)
+            out = outputs.get("probed_rows", out)
         return list(rows), out
 
     def steps(self, tokens: int) -> list[tuple[str, int, int]]:
@@ -183,7 +184,11 @@ def _witness(packages: Sequence[Package]) -> Witness:
         roles = Part.from_json(package.model.metadata.get(PART_KEY, "")).functions
         for role in roles:
             functions[role] = Interpreter(package, role if len(roles) > 1 else None)
-    return Witness(WitnessRecipe.from_json(texts.pop()), functions)
+    recipe = WitnessRecipe.from_json(texts.pop())
+    for run in functions.values():
+        if any(array.shape[2:3] != (recipe.length,) for array in run.make_state().values()):
+            raise WrongGraphError(f"{run.path}: the states do not have {recipe.length} rows")
+    return Witness(recipe, functions)
 
 
 def _drawn(recipe: WitnessRecipe) -> list[Case]:

@@ -83,7 +83,7 @@ def test_only_inner_weights_are_compressed(kits: Kits, weights: Weights) -> None
 
 
 @pytest.mark.parametrize("states", list(States))
-@pytest.mark.parametrize("layout", [Layout.SEPARATE, Layout.MULTIFUNCTION])
+@pytest.mark.parametrize("layout", list(Layout))
 def test_presets_lint_without_an_error(kits: Kits, layout: Layout, states: States) -> None:
     kit = kits(replace(SMALL, states=states), layout)
     found = [finding for built in kit.packages for finding in lint([read_package(built.path)])]

@@ -15,7 +15,7 @@ from orchestrator.mlpackage.build.kit import Kit, build_kit
 from orchestrator.mlpackage.build.recipe import Attention, Layout, States, Weights
 from orchestrator.mlpackage.errors import PackageError
 from orchestrator.mlpackage.verify import run as verify_module
-from orchestrator.mlpackage.verify.errors import VerifyError
+from orchestrator.mlpackage.verify.errors import VerifyError, WrongGraphError
 from orchestrator.mlpackage.verify.measure import Measured
 from orchestrator.mlpackage.verify.mutations import Mutation
 from orchestrator.mlpackage.verify.report import VerifyReport
@@ -175,6 +175,30 @@ def test_a_wrong_graph_is_found(mil: Mil, decode: Path, change: object) -> None:
 def test_another_seed_in_the_metadata_is_found(mil: Mil, decode: Path) -> None:
     change_metadata(mil, decode, "fleet.recipe", seed=8)
     assert any("embed_tokens_weight" in finding for finding in verified(decode).findings)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"layers": 1}, {"vocab": 10**9}, {"length": 512}, {"width": 64_000}, {"states": "joint"}],
+)
+def test_metadata_of_another_model_is_refused_before_its_weights_are_drawn(
+    mil: Mil, decode: Path, fields: dict[str, object]
+) -> None:
+    change_metadata(mil, decode, "fleet.recipe", **fields)
+    with pytest.raises(WrongGraphError) as caught:
+        verify(decode)
+    assert caught.value.exit_code is ExitCode.PRODUCT_FAILED
+
+
+def test_a_graph_that_cannot_run_is_wrong_and_names_its_operation(mil: Mil, decode: Path) -> None:
+    def turn(operations: MilObject) -> None:
+        first = next(op for op in operations if op.type == "matmul")
+        for name in ("x", "y"):
+            first.inputs[name].arguments[0].name = "k_cache"
+
+    change_program(mil, decode, turn)
+    with pytest.raises(WrongGraphError, match=r"matmul|k_cache"):
+        verify(decode)
 
 
 def test_an_operation_that_is_not_known_is_named(mil: Mil, decode: Path) -> None:
