@@ -53,7 +53,7 @@ public enum ConditionsChannel {
 
   private static func condition(_ fields: JSONFields) throws(JSONError) -> Condition? {
     switch try fields.string("event") {
-    case "memory_warning": .memoryWarning
+    case "memory_warning": .memoryWarning(.host)
     case "thermal": .thermal(try fields.choice("state", ThermalState.self))
     case "battery":
       .battery(

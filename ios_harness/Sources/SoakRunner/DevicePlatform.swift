@@ -8,11 +8,25 @@ public protocol DevicePlatform: Sendable {
   var memoryScale: Int { get }
   /// The limit of this process; nil when it is unknown.
   var limitBytes: Int? { get }
+  /// Whether the app is signed with the increased memory limit.
+  var isEntitled: Bool { get }
+  /// Where memory warnings come from; each is registered and recorded by itself.
+  var channels: [WarningChannel] { get }
   /// Memory the app is charged for, in host bytes.
   func footprintHostBytes() -> Int
+  /// What the kernel tells beside the footprint.
+  func readLedgers() -> MemoryLedgers
 }
 
 extension DevicePlatform {
+  /// A host has no such entitlement.
+  public var isEntitled: Bool { false }
+  /// A host warns over the conditions channel.
+  public var channels: [WarningChannel] { [.host] }
+
+  /// A host tells nothing.
+  public func readLedgers() -> MemoryLedgers { MemoryLedgers() }
+
   /// Reads the memory now.
   public func readMemory() -> MemoryReading {
     let hostBytes = footprintHostBytes()
@@ -20,6 +34,36 @@ extension DevicePlatform {
     return MemoryReading(
       footprint: footprint, hostBytes: hostBytes,
       available: limitBytes.map { max(0, $0 - footprint) } ?? 0)
+  }
+}
+
+/// Where a memory warning comes from.
+public enum WarningChannel: String, Sendable, CaseIterable {
+  /// UIKit's notification.
+  case uikit
+  /// The kernel's pressure source.
+  case dispatch
+  /// The conditions channel of a virtual phone.
+  case host
+}
+
+/// What the kernel tells beside the footprint, in phone bytes.
+public struct MemoryLedgers: Sendable, Equatable {
+  /// Highest footprint of the process; nil when it is not told.
+  public let peakBytes: Int?
+  /// Compressed memory, which counts as footprint.
+  public let compressedBytes: Int
+  /// Memory of the Neural Engine; nil when it is not told.
+  public let neuralBytes: Int?
+
+  /// - Parameters:
+  ///   - peakBytes: Highest footprint of the process; nil when it is not told.
+  ///   - compressedBytes: Compressed memory.
+  ///   - neuralBytes: Memory of the Neural Engine; nil when it is not told.
+  public init(peakBytes: Int? = nil, compressedBytes: Int = 0, neuralBytes: Int? = nil) {
+    self.peakBytes = peakBytes
+    self.compressedBytes = compressedBytes
+    self.neuralBytes = neuralBytes
   }
 }
 

@@ -64,7 +64,7 @@ public enum ThermalState: String, Sendable, CaseIterable {
 /// What the phone tells the app.
 public enum Condition: Sendable, Equatable {
   /// The kernel warns of memory pressure.
-  case memoryWarning
+  case memoryWarning(WarningChannel)
   /// The thermal state.
   case thermal(ThermalState)
   /// The battery's charge.

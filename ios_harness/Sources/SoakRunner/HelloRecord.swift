@@ -37,7 +37,7 @@ extension LineBuffer {
     field("physical_memory_bytes", identity.physicalMemoryBytes)
     memory(reading)
     field("available", reading.available)
-    field("entitled", false)
+    field("entitled", platform.isEntitled)
     field("memory_scale", platform.memoryScale)
   }
 

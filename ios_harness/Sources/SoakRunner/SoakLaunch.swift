@@ -15,6 +15,7 @@ public final class SoakLaunch: Sendable {
   let defects: Defects
   let readers: [String: ModelReader]
 
+  private let startedPlan = Mutex<SoakPlan?>(nil)
   private let isOpen = Atomic<Bool>(false)
   private let exitStatus = Atomic<Int>(-1)
 
@@ -25,10 +26,11 @@ public final class SoakLaunch: Sendable {
   ///   - container: The app's container; `Documents/` lies in it.
   ///   - readers: Read packages, by kind, beside those of the witness.
   ///   - defects: A healthy app's by default.
+  ///   - notices: When a notice counts as shown.
   /// - Throws: `SystemError` when the container cannot be written.
   public init(
     platform: any DevicePlatform, container: String, readers: [String: ModelReader] = [:],
-    defects: Defects = Defects()
+    defects: Defects = Defects(), notices: NoticePresentation = .immediate
   ) throws(SystemError) {
     let wake = try WakePipe()
     self.wake = wake
@@ -39,7 +41,8 @@ public final class SoakLaunch: Sendable {
       folder: "\(container)/Documents/fleet", launch: LaunchIdentifier(), clock: LaunchClock(),
       loss: defects.loss, didAppend: { wake.wake() })
     telemetry = Telemetry(
-      journal: journal, platform: platform, hearsWarnings: defects.hearsWarnings)
+      journal: journal, platform: platform, hearsWarnings: defects.hearsWarnings,
+      notices: notices)
     ending = SoakEnding(
       signals: telemetry.signals, gauges: telemetry.gauges, clock: journal.clock)
   }
@@ -58,7 +61,7 @@ public final class SoakLaunch: Sendable {
     do throws(SystemError) {
       let hasMoved = telemetry.note(condition)
       switch condition {
-      case .memoryWarning: if isRecording { try telemetry.warn(.kernel) }
+      case .memoryWarning(let channel): if isRecording { try telemetry.warn(.kernel, channel) }
       case .foreground(let isForeground) where hasMoved:
         if isRecording {
           try telemetry.moved(toForeground: isForeground, .phone)
@@ -70,10 +73,21 @@ public final class SoakLaunch: Sendable {
     } catch { fail(error) }
   }
 
+  /// What a screen shows of the launch now. Safe from any thread; nothing waits for the screen.
+  public func snapshot() -> SoakSnapshot {
+    SoakSnapshot(plan: startedPlan.withLock { $0 }, telemetry: telemetry)
+  }
+
+  /// A view shows the notice: its record is written. Safe from any thread; once for each notice.
+  public func noticeWasShown(_ notice: SoakNotice) {
+    do throws(SystemError) { try telemetry.notices.wasShown(notice) } catch { fail(error) }
+  }
+
   /// Runs the soak on a thread of its own.
   ///
   /// - Throws: `SystemError` when no thread can be started.
   func start(_ plan: SoakPlan) throws(SystemError) {
+    startedPlan.withLock { $0 = plan }
     try Worker.start { self.play(plan) }
   }
 

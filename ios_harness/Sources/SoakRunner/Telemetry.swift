@@ -16,6 +16,7 @@ final class Telemetry: Sendable {
   let platform: any DevicePlatform
   let gauges = Gauges()
   let signals = TurnSignals()
+  let notices: NoticeBoard
 
   private let conditions = Mutex(PhoneConditions())
   /// Number of the last warning. Held while one is recorded, so that numbers and records have one order.
@@ -24,12 +25,14 @@ final class Telemetry: Sendable {
   private let hasHandler = Atomic<Bool>(false)
   private let hearsWarnings: Bool
 
-  /// Where the app hears of memory warnings.
-  static let warningChannel = "host"
   /// A footprint that moved by more than this share of the limit is sampled at once.
   private static let movedPercent = 2
 
-  init(journal: Journal, platform: any DevicePlatform, hearsWarnings: Bool) {
+  init(
+    journal: Journal, platform: any DevicePlatform, hearsWarnings: Bool,
+    notices: NoticePresentation = .immediate
+  ) {
+    self.notices = NoticeBoard(journal: journal, presentation: notices)
     self.journal = journal
     self.platform = platform
     self.hearsWarnings = hearsWarnings
@@ -56,26 +59,39 @@ final class Telemetry: Sendable {
 
   /// Records that the app listens for memory warnings; before it none is heard.
   func registerHandler() throws(SystemError) {
-    try journal.record("handler") { line in
-      line.field("channel", Self.warningChannel)
-      line.field("registered", true)
+    for channel in platform.channels {
+      try journal.record("handler") { line in
+        line.field("channel", channel)
+        line.field("registered", true)
+      }
     }
     hasHandler.store(true, ordering: .releasing)
   }
 
   /// The thermal state that the phone last gave.
-  var thermal: ThermalState { conditions.withLock { $0.thermal } }
+  var thermal: ThermalState { phone.thermal }
+
+  /// What the phone last said of itself.
+  var phone: PhoneConditions { conditions.withLock { $0 } }
 
   /// Records a memory warning, then raises it: the pipeline reads it before its next prediction.
-  func warn(_ origin: WarningOrigin) throws(SystemError) {
+  ///
+  /// - Parameters:
+  ///   - origin: Who warned.
+  ///   - channel: How it was heard; the platform's first by default.
+  /// - Throws: `SystemError` when the journal cannot be written.
+  func warn(
+    _ origin: WarningOrigin, _ channel: WarningChannel? = nil
+  ) throws(SystemError) {
     guard hasHandler.load(ordering: .acquiring) else { return }
     try warnings.withLock { (count) throws(SystemError) in
       let reading = readMemory()
       let number = count + 1
+      let channel = channel ?? platform.channels.first ?? .host
       let sequence = try journal.record("memory_warning") { line in
         line.field("n", number)
         line.field("origin", origin)
-        line.field("channel", Self.warningChannel)
+        line.field("channel", channel)
         line.memory(reading)
         // Under the journal's lock: the eviction's record comes after this one, and on a busy host no second prediction
         // starts between the time that stands here and the raise.
@@ -156,14 +172,15 @@ final class Telemetry: Sendable {
 
   func sample() throws(SystemError) {
     let reading = readMemory()
+    let ledgers = platform.readLedgers()
     let state = conditions.withLock { $0 }
     sampledFootprint.store(reading.footprint, ordering: .relaxed)
     try journal.record("sample") { line in
       line.memory(reading)
-      line.field("peak", gauges.peakBytes.load(ordering: .relaxed))
+      line.field("peak", max(ledgers.peakBytes ?? 0, gauges.peakBytes.load(ordering: .relaxed)))
       line.field("available", reading.available)
-      line.field("compressed", 0)
-      line.field("neural_ledger", Int?.none)
+      line.field("compressed", ledgers.compressedBytes)
+      line.field("neural_ledger", ledgers.neuralBytes)
       line.field("kv", gauges.stateBytes.load(ordering: .relaxed))
       line.field("ballast", gauges.ballastBytes.load(ordering: .relaxed))
       line.field("weights", gauges.weightsBytes.load(ordering: .relaxed))

@@ -192,11 +192,7 @@ final class TurnRecorder {
     guard let sequence = unshownSequence else { return }
     unshownSequence = nil
     if upheaval == defects.hiddenNotice { return }
-    try journal.record("notice") { line in
-      line.field("for_seq", sequence)
-      line.field("shown", true)
-      line.field("text", Self.noticeText)
-    }
+    try telemetry.notices.post(SoakNotice(sequence: sequence, text: Self.noticeText))
   }
 
   private func end(_ reason: StopReason, _ generated: Int) throws(SystemError) {

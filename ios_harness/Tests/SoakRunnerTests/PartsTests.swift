@@ -61,7 +61,7 @@ import Testing
   }
 
   @Test(arguments: [
-    (#"{"n":1,"event":"memory_warning"}"#, Condition.memoryWarning),
+    (#"{"n":1,"event":"memory_warning"}"#, Condition.memoryWarning(.host)),
     (#"{"n":2,"event":"thermal","state":"serious"}"#, .thermal(.serious)),
     (
       #"{"n":3,"event":"battery","level_percent":87,"charging":true}"#,
