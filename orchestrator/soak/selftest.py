@@ -49,6 +49,7 @@ SETTINGS: Final = (
     "policy.budget_tokens.6gb=384",
     "policy.budget_tokens.8gb=640",
     "checks.hang.none.no_token_limit_s=4",
+    "checks.telemetry.complete.end_silence_limit_s=1.5",
     "evidence.report_wait_s=5",
 )
 

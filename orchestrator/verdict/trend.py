@@ -20,8 +20,8 @@ MIN_POINTS: Final = 8
 MAX_POINTS: Final = 160  # 12,720 pairs, a hundredth of a second
 _WINDOW_RATIO: Final = 4  # a window is a quarter of the points
 _SIGMA_OVER_MAD: Final = 1.4826  # of normal noise
-# Two medians of a window differ by 1.25 * sqrt(2) standard errors in the usual case, and the scatter
-# of few points is uncertain itself: this many give under one false alarm in a hundred noisy series.
+# Two medians of a window differ by 1.25 * sqrt(2) standard errors in the usual case, and the
+# scatter of few points is uncertain itself: under one noisy series in a hundred passes this many.
 _MARGIN_SIGMAS: Final = 6.0
 
 

@@ -20,6 +20,7 @@ _LONGEST_UNCHAINED: Final = 64  # records
 _HEARTBEAT_S: Final = 5.0
 _MISSED_PERIODS: Final = 3
 _LEAST_SAMPLE_GAP_S: Final = 10.0
+_END_SILENCE_S: Final = 5.0  # tokens are recorded four times a second, samples at their period
 
 
 class TelemetryComplete(Check):
@@ -59,6 +60,10 @@ class TelemetryComplete(Check):
         self._silence_limit_s = self.threshold("silence_limit_s", _MISSED_PERIODS * _HEARTBEAT_S)
         self._sample_limit_s = self.threshold(
             "sample_gap_limit_s", max(_LEAST_SAMPLE_GAP_S, _MISSED_PERIODS * period_s)
+        )
+
+        self._end_limit_s = self.threshold(
+            "end_silence_limit_s", max(_END_SILENCE_S, _MISSED_PERIODS * period_s)
         )
 
     def observe_line(self, line: bytes, record: AnyRecord | None) -> None:
@@ -172,7 +177,7 @@ class TelemetryComplete(Check):
         if ending.exit is None or last_s is None or evidence is None:
             return
         silent_s = ending.exit.at_s - (last_s - (evidence.clock_offset_s or 0.0))
-        if silent_s > self._silence_limit_s:
+        if silent_s > self._end_limit_s:
             self.faults.note(f"the records stop {silent_s:.1f} s before the app's end", *place)
 
 

@@ -234,9 +234,9 @@ class PerfFlatDecode(_SpeedCheck):
             _WARM_UP,
         ),
     )
-    _BINS: Final = 16
+    _BINS: Final = 24
     _MOST_STEPS: Final = 48  # of a bin
-    _LEAST_STEPS: Final = 24  # of a bin
+    _LEAST_STEPS: Final = 16  # of a bin
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
@@ -259,15 +259,15 @@ class PerfFlatDecode(_SpeedCheck):
             if len(trace.points) >= self._LEAST_STEPS
         ]
         least = self.limit("min_row_span_ratio") * self.setting.phone.expected.budget_tokens
-        if not points or points[-1][0] - points[0][0] < least:
+        trend = trend_of(points)
+        if trend is None or trend.span < least:
             return self.unmeasured("the context's length did not vary enough")
-        third = max(1, len(points) // 3)
-        short = median(latency for _, latency in points[:third])
-        long = median(latency for _, latency in points[-third:])
-        ratio, limit = round(long / short, 3), self.limit("max_ratio")
+        # Slope and windows must agree: a busy moment of the phone falls into a few bins.
+        growth = min(trend.change, trend.change_by_slope)
+        ratio, limit = round(1.0 + growth / trend.first, 3), self.limit("max_ratio")
         remark = (
-            f"{short * 1e3:.2f} ms at {points[0][0]:.0f} rows,"
-            f" {long * 1e3:.2f} ms at {points[-1][0]:.0f}"
+            f"{trend.first * 1e3:.2f} ms at {points[0][0]:.0f} rows,"
+            f" {trend.last * 1e3:.2f} ms at {points[-1][0]:.0f}"
         )
         if ratio > limit:
             self._blame(remark)
