@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.installed
 
-.PHONY: soak test lint unit swift-test full-length deep fuzz clean
+.PHONY: soak test lint unit swift-test full-length deep fuzz conformance benchmark clean
 
 soak: $(SETUP)
 	$(BIN)/fleet soak --devices all --virtual
@@ -47,6 +47,14 @@ $(SETUP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
+
+# An independent client's own device tests against one virtual phone; about 4 minutes, needs PyPI.
+conformance: $(SETUP)
+	$(BIN)/python -m tests.conformance
+
+# What many virtual phones cost: start, memory, processor, list, session, install.
+benchmark: $(SETUP)
+	$(BIN)/python -m tests.benchmarks.farm
 
 clean:
 	rm -rf $(VENV) ios_harness/.build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -29,6 +29,12 @@ class ProtocolError(ValueError):
     """The peer sent bytes that the service cannot read; its connection ends."""
 
 
+# What plistlib answers hostile input with; a LookupError is an encoding that does not exist.
+HOSTILE_PLIST: Final = (
+    *(ValueError, ExpatError, AttributeError, TypeError, OverflowError, LookupError),
+    *(RecursionError, MemoryError),
+)
+
 # How a connection ends when its peer goes, rather than when a service has a fault.
 PEER_LOST: Final = (asyncio.IncompleteReadError, ProtocolError, OSError)
 
@@ -156,8 +162,7 @@ def parse_plist(data: bytes) -> Plist:
     """
     try:
         value = plistlib.loads(data)
-    except (ValueError, ExpatError, AttributeError, TypeError, OverflowError, IndexError) as error:
-        # plistlib answers hostile input with any of these
+    except HOSTILE_PLIST as error:
         raise ProtocolError(f"not a plist: {error}") from error
     if not isinstance(value, dict):
         raise ProtocolError(f"a plist of type {type(value).__name__}, not a dictionary")

@@ -110,6 +110,12 @@ def resident_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / MIB  # macOS: bytes. Not run.
 
 
+def resident_mib_of(pid: int) -> float:
+    """Return the resident memory of another process. Needs /proc."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / MIB
+
+
 def mutated(content: bytes, random_: random.Random) -> bytes:
     """Return a content cut, flipped, doubled or spliced, one to four times."""
     changed = bytearray(content)

@@ -26,6 +26,9 @@ _log: Final = logging.getLogger(__name__)
 
 MAX_WAITING_EVENTS: Final = 10_000
 
+# How a method fails at an argument of another type: any object may come.
+_BAD_ARGUMENT: Final = (TypeError, ValueError, AttributeError, LookupError, OverflowError)
+
 Method: TypeAlias = Callable[..., Any]  # may return an awaitable
 
 _CAPABILITIES: Final = {
@@ -166,7 +169,8 @@ class DtxConnection:
     def _deliver(self, message: Message) -> None:
         service: object = self._channels.get(message.channel)
         if isinstance(service, KeyedReceiver):
-            service.received(dict(decode_pairs(message.arguments)))
+            pairs = decode_pairs(message.arguments)
+            service.received({_c_string(key): _c_string(value) for key, value in pairs})
 
     async def _call(self, message: Message) -> Archivable:
         """Return the result of a call; failures are returned as an `NSError`."""
@@ -184,6 +188,9 @@ class DtxConnection:
             return await result if inspect.isawaitable(result) else result
         except CallError as failure:
             return failure.error
+        except _BAD_ARGUMENT as error:
+            _log.debug("%s: %r", selector, error)
+            return NSError.of("DTXMessage", 1, f"'{selector}' does not take these arguments")
 
     def _methods(self, channel: int) -> Mapping[str, Method]:
         if channel == 0:
@@ -202,6 +209,11 @@ class DtxConnection:
         service = self._channels.pop(code, None)
         if service is not None:
             service.closed()
+
+
+def _c_string(value: object) -> object:
+    """Return a text without the NUL that ends it in messages of named values."""
+    return value.rstrip("\0") if isinstance(value, str) else value
 
 
 def _reply(request: Message, result: Archivable) -> Message:

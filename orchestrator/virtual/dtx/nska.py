@@ -7,9 +7,8 @@ import plistlib
 from dataclasses import dataclass, field
 from plistlib import UID
 from typing import Any, Final, TypeAlias
-from xml.parsers.expat import ExpatError
 
-from orchestrator.virtual.wire import ProtocolError
+from orchestrator.virtual.wire import HOSTILE_PLIST, ProtocolError
 
 # None, bool, int, float, str, bytes, datetime, dict, list, tuple or NSError
 Archivable: TypeAlias = Any
@@ -106,8 +105,7 @@ def unarchive(data: bytes) -> Archivable:
         return _Unarchiver(document["$objects"]).value(document["$top"]["root"], 0)
     except ProtocolError:
         raise
-    except (ValueError, ExpatError, KeyError, IndexError, TypeError, AttributeError) as error:
-        # plistlib and the lookups below answer hostile input with any of these
+    except HOSTILE_PLIST as error:  # the lookups below fail with the same
         raise ProtocolError(f"not an archive: {error}") from error
 
 

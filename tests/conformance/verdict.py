@@ -1,0 +1,65 @@
+"""Decides whether the client's suite was passed well enough. Pure, but for reading the XML."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from xml.etree import ElementTree as ET
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LEAST_PASSED: Final = 116
+MOST_FAILED: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What the suite said."""
+
+    passed: int
+    skipped: tuple[str, ...]
+    failed: tuple[str, ...]  # errors of fixtures included
+
+
+def read_results(junit: str) -> Results:
+    """Return the results in a JUnit document that our own pytest wrote."""
+    passed, skipped, failed = 0, list[str](), list[str]()
+    for case in ET.fromstring(junit).iter("testcase"):  # noqa: S314
+        name = f"{case.get('classname')}::{case.get('name')}"
+        if case.find("failure") is not None or case.find("error") is not None:
+            failed.append(name)
+        elif case.find("skipped") is not None:
+            skipped.append(name)
+        else:
+            passed += 1
+    return Results(passed, tuple(skipped), tuple(dict.fromkeys(failed)))
+
+
+def complaints(results: Results, needs: Mapping[str, str]) -> list[str]:
+    """Return what is wrong with the results; nothing if they are as they should be.
+
+    Args:
+        results: Of the suite.
+        needs: Failures that are accepted, and the service that each needs.
+    """
+    found = []
+    if results.passed < LEAST_PASSED:
+        found.append(f"{results.passed} passed, at least {LEAST_PASSED} should")
+    if len(results.failed) > MOST_FAILED:
+        found.append(f"{len(results.failed)} failed, at most {MOST_FAILED} may")
+    found += [
+        f"{name} failed and needs no service that is missing"
+        for name in results.failed
+        if name not in needs
+    ]
+    return found
+
+
+def table(results: Results, needs: Mapping[str, str]) -> str:
+    """Return the failures as a Markdown table."""
+    lines = ["| test | needs |", "|---|---|"]
+    for name in results.failed:
+        short = name.removeprefix("tests.").replace("::", " ")
+        lines.append(f"| `{short}` | {needs.get(name, '**nothing that is missing**')} |")
+    return "\n".join(lines)
