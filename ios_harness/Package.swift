@@ -14,7 +14,9 @@ import PackageDescription
     .target(name: "CoreML", dependencies: ["ReferenceEngine", "HarnessCore"]),
     .testTarget(
       name: "CoreMLEngineTests",
-      dependencies: ["CoreMLEngine", "CoreML", "ReferenceEngine", "StreamingLM", "HarnessCore"]),
+      dependencies: [
+        "CoreMLEngine", "CoreML", "SoakRunner", "ReferenceEngine", "StreamingLM", "HarnessCore",
+      ]),
   ]
 #else
   let coreML: [Target.Dependency] = []
@@ -45,7 +47,7 @@ let package = Package(
       swiftSettings: decoderSettings),
     .target(
       name: "CoreMLEngine",
-      dependencies: ["ReferenceEngine", "StreamingLM", "HarnessCore"] + coreML),
+      dependencies: ["SoakRunner", "ReferenceEngine", "StreamingLM", "HarnessCore"] + coreML),
     .target(name: "SoakRunner", dependencies: ["ReferenceEngine", "StreamingLM", "CHost"]),
     .target(name: "HostPlatform", dependencies: ["SoakRunner", "CHost"]),
     .executableTarget(name: "harness-host", dependencies: ["HostPlatform", "SoakRunner", "CHost"]),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ApplePlatform
+import CoreMLEngine
 import Foundation
 import SoakRunner
 
@@ -24,6 +25,7 @@ final class SoakObserver: ObservableObject {
   private var launch: AppleLaunch?
   private var lastReading: (tokens: Int, at: ContinuousClock.Instant)?
 
+  private static let cache = URL.cachesDirectory.appending(path: "models")
   private static let period = Duration.milliseconds(500)
 
   /// Starts the launch and refreshes the screen until the view goes away.
@@ -41,7 +43,7 @@ final class SoakObserver: ObservableObject {
   private func start() {
     guard launch == nil, stage == .unattended else { return }
     do {
-      launch = try AppleLaunch.start()
+      launch = try AppleLaunch.start(readers: ["coreml": CoreMLSoakModel.reader(cache: Self.cache)])
       if launch != nil { stage = .serving }
     } catch { stage = .failed("\(error)") }
   }

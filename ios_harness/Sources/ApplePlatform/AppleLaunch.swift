@@ -20,20 +20,25 @@
 
     /// Opens the journal and serves the host on the phone's loopback, which usbmux reaches and Wi-Fi does not.
     ///
-    /// - Parameter environment: Of the process; the host's token stands in it.
+    /// - Parameters:
+    ///   - environment: Of the process; the host's token stands in it.
+    ///   - readers: Read packages that are no witness, by kind.
     /// - Returns: nil for an app that a person has opened: without a token nobody may give orders.
     /// - Throws: `SystemError` when the container or the port cannot be used.
     public static func start(
-      environment: [String: String] = ProcessInfo.processInfo.environment
+      environment: [String: String] = ProcessInfo.processInfo.environment,
+      readers: [String: ModelReader] = [:]
     ) throws -> AppleLaunch? {
       guard let token = environment["FLEET_TOKEN"], !token.isEmpty else { return nil }
-      return try AppleLaunch(token: token, environment)
+      return try AppleLaunch(token: token, environment, readers)
     }
 
-    private init(token: String, _ environment: [String: String]) throws {
+    private init(
+      token: String, _ environment: [String: String], _ readers: [String: ModelReader]
+    ) throws {
       chost_ignore_broken_pipes()
       let launch = try SoakLaunch(
-        platform: ApplePhone(), container: NSHomeDirectory(),
+        platform: ApplePhone(), container: NSHomeDirectory(), readers: readers,
         defects: Self.defects(environment["FLEET_DEFECT"] ?? ""), notices: .shownByView)
       self.launch = launch
       events = PhoneEvents { launch.deliver($0) }

@@ -2,7 +2,6 @@
 
 @preconcurrency import CoreML
 import Foundation
-import ReferenceEngine
 import StreamingLM
 
 /// What Core ML is about to do: written down first, because a process that dies in it leaves nothing else.
@@ -25,20 +24,31 @@ public enum CoreMLAct: String, Sendable {
 /// It calls the synchronous prediction on the thread of its owner, each call inside an autorelease pool: in an `async`
 /// task, whose pool may not drain for minutes, each prediction would leave IOSurfaces behind until the process has no
 /// more. One owner, one thread; a second prediction while one runs is refused, because Core ML leaves it undefined.
-public final class CoreMLEngine: InferenceEngine {
+public final class CoreMLEngine: AuditingEngine {
   /// How the models are loaded.
   public struct Setting: Sendable {
     /// Processors the models prefer. It is a preference: where it really runs, the compute plan says.
     public var units: MLComputeUnits
     /// When the model is loaded again for the sake of its surfaces.
     public var ledger: SurfaceLedger
+    /// How a token is picked from the logits.
+    public var sampling: SamplingSetting
+    /// What the compute plan says, for records.
+    public var placement: [ModelLoad.Placement]
 
     /// - Parameters:
     ///   - units: Processors the models prefer; `.all` as Apple advises.
     ///   - ledger: When the model is loaded again.
-    public init(units: MLComputeUnits = .all, ledger: SurfaceLedger = SurfaceLedger()) {
+    ///   - sampling: How a token is picked from the logits.
+    ///   - placement: What the compute plan says, for records.
+    public init(
+      units: MLComputeUnits = .all, ledger: SurfaceLedger = SurfaceLedger(),
+      sampling: SamplingSetting = .greedy, placement: [ModelLoad.Placement] = []
+    ) {
       self.units = units
       self.ledger = ledger
+      self.sampling = sampling
+      self.placement = placement
     }
   }
 
@@ -52,7 +62,7 @@ public final class CoreMLEngine: InferenceEngine {
   public let logits: UnsafeBufferPointer<Float>
 
   private let files: [CoreMLStageFiles]
-  private let units: MLComputeUnits
+  private let setting: Setting
   private let willDo: (CoreMLAct, String) -> Void
   private let lock = NSLock()
   private let logitStore: UnsafeMutableBufferPointer<Float>
@@ -61,6 +71,15 @@ public final class CoreMLEngine: InferenceEngine {
   private var consumed: [Token] = []
   private var hasLogits = false
   private var hasPredicted = false
+  private var sampler: Sampler
+  private var audit: Audit?
+
+  /// A second state set beside the one in use, and the logits of the last prediction in use.
+  private struct Audit {
+    let memories: [StageMemory]
+    let used: [Float]
+    var consumed: [Token] = []
+  }
 
   /// Loads the models, checks their features and probes whether they share states.
   ///
@@ -75,9 +94,10 @@ public final class CoreMLEngine: InferenceEngine {
   ) throws(CoreMLError) {
     self.files = files
     self.willDo = willDo
-    units = setting.units
+    self.setting = setting
+    sampler = Sampler(setting.sampling)
     ledger = setting.ledger
-    willDo(.load, "\(setting.units)")
+    willDo(.load, setting.units.name)
     let model = try CoreMLModel(files, units: setting.units)
     willDo(.predict, "probe of a shared state")
     sharing = try SharingProbe.run(model)
@@ -105,7 +125,7 @@ public final class CoreMLEngine: InferenceEngine {
   public func makeState(for purpose: StatePurpose) throws(EngineError) {
     if memories != nil { throw .state(expected: "no state set") }
     do throws(CoreMLError) {
-      if ledger.isDue { try reload() }
+      if ledger.isDue { try loadAgain() }
       guard let model else { throw .load("the model is gone") }
       willDo(.state, "\(purpose)")
       memories = try model.makeMemories(isShared: sharing != .copied)
@@ -132,23 +152,30 @@ public final class CoreMLEngine: InferenceEngine {
     }
     if !hasPredicted { willDo(.predict, "\(chunk.purpose)") }
     hasPredicted = true
+    try run(chunk, after: consumed, model, memories)
+    hasLogits = true
+    consumed += chunk.ids
+  }
+
+  /// Picks a token from the logits (contract R11).
+  public func sample() throws(EngineError) -> Token {
+    guard hasLogits else { throw .state(expected: "a state set with rows") }
+    return try sampler.pick(logits)
+  }
+
+  private func run(
+    _ chunk: Chunk, after consumed: [Token], _ model: CoreMLModel, _ memories: [StageMemory]
+  ) throws(EngineError) {
     do throws(CoreMLError) {
-      try run(chunk, model, memories)
+      try feed(chunk, after: consumed, model, memories)
     } catch {
       if case .surfaces = error { ledger.ranOut() }
       throw error.engineError
     }
-    consumed += chunk.ids
   }
 
-  /// The id with the highest logit, the lowest of them on a tie (contract R11).
-  public func sample() throws(EngineError) -> Token {
-    guard hasLogits else { throw .state(expected: "a state set with rows") }
-    return try Greedy.token(logits)
-  }
-
-  private func run(
-    _ chunk: Chunk, _ model: CoreMLModel, _ memories: [StageMemory]
+  private func feed(
+    _ chunk: Chunk, after consumed: [Token], _ model: CoreMLModel, _ memories: [StageMemory]
   ) throws(CoreMLError) {
     var (ids, start) = (chunk.ids, chunk.start)
     if case .none = model.memory { (ids, start) = (consumed + chunk.ids, 0) }
@@ -161,19 +188,81 @@ public final class CoreMLEngine: InferenceEngine {
       ledger.predicted(unbacked: unbacked)
       if piece.ids.upperBound == ids.count { try array.copyHalves(into: logitStore) }
     }
-    hasLogits = true
   }
 
   /// Old model out before the new one comes in: two at once may not fit.
-  private func reload() throws(CoreMLError) {
+  private func loadAgain() throws(CoreMLError) {
     willDo(.reload, "\(ledger.surfaces) surfaces")
     autoreleasepool { model = nil }
-    let fresh = try CoreMLModel(files, units: units)
+    let fresh = try CoreMLModel(files, units: setting.units)
     hasPredicted = false
     willDo(.predict, "probe of a shared state")
     sharing = try SharingProbe.run(fresh)
     model = fresh
     ledger.reloaded()
     reloads += 1
+  }
+}
+
+extension CoreMLEngine {
+  /// Loads the model again (contract R9); called without a state set.
+  public func reload() throws(EngineError) -> ModelLoad {
+    if memories != nil { throw .state(expected: "no state set") }
+    do throws(CoreMLError) { try loadAgain() } catch { throw error.engineError }
+    return modelLoad(isCold: false)
+  }
+
+  /// What a load found, for its record.
+  ///
+  /// - Parameter isCold: Whether the packages had to be compiled first.
+  /// - Returns: Processors asked for and placement.
+  public func modelLoad(isCold: Bool) -> ModelLoad {
+    ModelLoad(computeUnits: setting.units.name, plan: setting.placement, isCold: isCold)
+  }
+
+  /// Makes a second state set; the one in use is not touched.
+  public func beginAudit() throws(EngineError) {
+    guard let model, memories != nil, hasLogits else {
+      throw .state(expected: "a state set with rows")
+    }
+    willDo(.state, "audit")
+    do throws(CoreMLError) {
+      audit = Audit(
+        memories: try model.makeMemories(isShared: sharing != .copied), used: Array(logits))
+    } catch { throw error.engineError }
+  }
+
+  /// Feeds a chunk into the audit's state set.
+  public func predictAudit(_ chunk: Chunk) throws(EngineError) {
+    guard let model, let audit else { throw .state(expected: "an audit") }
+    try run(chunk, after: audit.consumed, model, audit.memories)
+    self.audit?.consumed += chunk.ids
+  }
+
+  /// Compares the logits of both state sets, which must hold the same ids.
+  public func compareAudit() throws(EngineError) -> Parity {
+    guard let audit, audit.consumed == consumed else {
+      throw .state(expected: "an audit of \(consumed.count) rows")
+    }
+    return Parity(used: audit.used, audited: Array(logits))
+  }
+
+  /// Drops the audit's state set and puts the logits in use back.
+  public func endAudit() {
+    if let audit { _ = logitStore.update(fromContentsOf: audit.used) }
+    autoreleasepool { audit = nil }
+  }
+}
+
+extension MLComputeUnits {
+  /// A word for records.
+  var name: String {
+    switch self {
+    case .cpuOnly: "cpuOnly"
+    case .cpuAndGPU: "cpuAndGPU"
+    case .all: "all"
+    case .cpuAndNeuralEngine: "cpuAndNeuralEngine"
+    @unknown default: "unknown"
+    }
   }
 }

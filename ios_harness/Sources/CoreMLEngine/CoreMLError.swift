@@ -57,7 +57,10 @@ public enum CoreMLError: Error, Equatable, CustomStringConvertible {
   }
 
   /// The same for the pipeline.
-  public var engineError: EngineError { .failed(description) }
+  public var engineError: EngineError {
+    if case .surfaces = self { return .surfaces }
+    return .failed(description)
+  }
 
   /// Words of an error's text, and what it then is. The first that is found counts.
   private static let signs: [(words: [String], make: @Sendable (String) -> CoreMLError)] = [

@@ -67,7 +67,11 @@ struct ModelLoader {
       },
       nonce: plan.nonce.value, endEvery: plan.scenario.endEvery,
       sampling: plan.scenario.sampling, faults: plan.scenario.engineFaults,
-      clock: telemetry.clock)
+      clock: telemetry.clock,
+      willDo: { about, detail in
+        // A breadcrumb that cannot be written is no reason not to go on: the next record fails too.
+        try? telemetry.breadcrumb(about, detail)
+      })
   }
 
   /// A load that takes several times its time.

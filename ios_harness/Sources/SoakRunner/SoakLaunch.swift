@@ -24,7 +24,7 @@ public final class SoakLaunch: Sendable {
   /// - Parameters:
   ///   - platform: The phone.
   ///   - container: The app's container; `Documents/` lies in it.
-  ///   - readers: Read packages, by kind, beside those of the witness.
+  ///   - readers: Read packages, by kind, beside those of witness and reference.
   ///   - defects: A healthy app's by default.
   ///   - notices: When a notice counts as shown.
   /// - Throws: `SystemError` when the container cannot be written.
@@ -36,7 +36,10 @@ public final class SoakLaunch: Sendable {
     self.wake = wake
     self.container = container
     self.defects = defects
-    self.readers = readers.merging(["witness": WitnessSoakModel.read]) { given, _ in given }
+    let own: [String: ModelReader] = [
+      "witness": WitnessSoakModel.read, "reference": ReferenceSoakModel.read,
+    ]
+    self.readers = readers.merging(own) { given, _ in given }
     journal = try Journal(
       folder: "\(container)/Documents/fleet", launch: LaunchIdentifier(), clock: LaunchClock(),
       loss: defects.loss, didAppend: { wake.wake() })

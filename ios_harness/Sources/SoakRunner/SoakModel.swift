@@ -68,7 +68,7 @@ public struct ModelFacts: Sendable {
 }
 
 /// What a load needs beside the package. Engines take what they can use of it.
-public struct LoadOrder: Sendable {
+public struct LoadOrder {
   /// Phone bytes of one host byte; 1 on a real phone.
   public let memoryScale: Int
   /// The set speed of engines that have one.
@@ -85,6 +85,8 @@ public struct LoadOrder: Sendable {
   public let faults: [ScriptedFault]
   /// The launch's clock.
   public let clock: LaunchClock
+  /// Writes a breadcrumb before an engine does something that a process may die of: `load`, `predict`, `state`.
+  public let willDo: (_ about: String, _ detail: String) -> Void
 }
 
 /// A model that was loaded. The engine belongs to the thread that loaded it.

@@ -50,9 +50,9 @@ final class Telemetry: Sendable {
     return reading
   }
 
-  func breadcrumb(_ about: StaticString, _ detail: String) throws(SystemError) {
+  func breadcrumb(_ about: String, _ detail: String) throws(SystemError) {
     try journal.record("breadcrumb", .machine) { line in
-      line.field("about", "\(about)")
+      line.field("about", about)
       line.field("detail", detail)
     }
   }

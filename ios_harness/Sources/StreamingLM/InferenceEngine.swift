@@ -113,6 +113,8 @@ public protocol InferenceEngine: AnyObject {
   var stateBytes: Int { get }
   /// The span of the last prediction, for engines that know it better than their caller; nil for others.
   var lastSpan: PredictionSpan? { get }
+  /// Whether the engine asks to be loaded again, for the sake of what Core ML has leaked.
+  var wantsReload: Bool { get }
   /// Makes the state set at its full length and touches it: the footprint steps once and then stays flat.
   func makeState(for purpose: StatePurpose) throws(EngineError)
   /// Gives the memory of the state set back before it returns.
@@ -126,6 +128,9 @@ public protocol InferenceEngine: AnyObject {
 }
 
 extension InferenceEngine {
+  /// false: nothing leaks.
+  public var wantsReload: Bool { false }
+
   /// nil: the caller's clock is good enough.
   public var lastSpan: PredictionSpan? { nil }
 

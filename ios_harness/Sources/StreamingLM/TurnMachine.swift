@@ -90,6 +90,7 @@ public final class TurnMachine {
 
   private func absorbSignals() {
     if signals.isCancelled { window.cancel() }
+    if engine.wantsReload { window.requestReload() }
     window.isHeld = signals.isInBackground
     if window.isHeld, window.isStateMade {
       window.requestEviction(.background)

@@ -33,13 +33,14 @@ final class StandInKit {
             url: folder.appendingPathComponent(name), name: functions.count > 1 ? function : nil)
         }
         packages.append(
-          #"{"path":"\#(name)","digest":"\#(name)","functions":\#(functions),"chunk":\#(chunk)}"#)
+          #"{"path":"\#(name)","digest":"\#(name)","functions":\#(functions),"chunk":\#(chunk),"bytes":9}"#
+        )
       }
       files.append(CoreMLStageFiles(decode: stage["decode"], prefill: stage["prefill"]))
     }
     self.files = files
     try Self.write(
-      #"{"packages":[\#(packages.joined(separator: ","))]}"#,
+      #"{"packages":[\#(packages.joined(separator: ","))],"recipe":\#(Self.recipe)}"#,
       to: folder.appendingPathComponent("kit.json"))
   }
 
@@ -59,6 +60,11 @@ final class StandInKit {
     .deletingLastPathComponent().deletingLastPathComponent()
     .appending(path: "ReferenceEngineTests/Fixtures/mini-lut4/weights.safetensors")
   private static let weights = Result { try DecoderWeights(path: fixtures.path) }
+
+  private static let recipe = """
+    {"layers":2,"width":64,"heads":2,"kv_heads":1,"head_dim":32,"inner":96,"vocab":256,"length":160,\
+    "weights":"lut4","chunk":16,"epsilon":1e-05,"states":"pair"}
+    """
 
   private static func packages(_ layout: Layout) -> [[String]] {
     switch layout {

@@ -53,16 +53,34 @@ import Testing
     }
   }
 
-  @Test func aTieGoesToTheLowestId() throws {
-    let logits: [Float] = [0, 3, 1, 3]
-    #expect(try logits.withUnsafeBufferPointer { try Greedy.token($0) } == 1)
+  @Test func anAuditFindsTheSameLogitsAndTouchesNothing() throws {
+    try engine.makeState(for: .conversation)
+    try engine.predict(Chunk(ids: [5, 9, 2], start: 0, purpose: .turn))
+    let before = Array(engine.logits)
+    try engine.beginAudit()
+    try engine.predictAudit(Chunk(ids: [5, 9], start: 0, purpose: .audit))
+    #expect(throws: EngineError.state(expected: "an audit of 3 rows")) {
+      try engine.compareAudit()
+    }
+    try engine.predictAudit(Chunk(ids: [2], start: 2, purpose: .audit))
+    let parity = try engine.compareAudit()
+    #expect(parity.maxAbs < 1e-4 && parity.isTop1Equal && parity.top5Overlap == 1)
+    engine.endAudit()
+    #expect(Array(engine.logits) == before)
   }
 
-  @Test(arguments: [Float.nan, .infinity, -.infinity])
-  func logitsThatAreNotFiniteAreRefused(_ value: Float) throws {
-    let logits: [Float] = [0, 3, value]
-    #expect(throws: EngineError.nonFinite) {
-      try logits.withUnsafeBufferPointer { try Greedy.token($0) }
+  @Test func anAuditOfOtherIdsShows() throws {
+    try engine.makeState(for: .conversation)
+    try engine.predict(Chunk(ids: [5, 9, 2], start: 0, purpose: .turn))
+    try engine.beginAudit()
+    try engine.predictAudit(Chunk(ids: [5, 8, 2], start: 0, purpose: .audit))
+    #expect(try engine.compareAudit().maxAbs > 0.1)
+  }
+
+  @Test func anAuditNeedsRows() throws {
+    try engine.makeState(for: .conversation)
+    #expect(throws: EngineError.state(expected: "a state set with rows")) {
+      try engine.beginAudit()
     }
   }
 

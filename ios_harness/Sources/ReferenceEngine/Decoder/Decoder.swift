@@ -125,6 +125,11 @@ public final class Decoder {
     projectionNs += chost_monotonic_ns() - beganNs
   }
 
+  /// Puts logits back that another cache has overwritten.
+  func restore(logits: [Float]) {
+    for (index, logit) in logits.enumerated() { logitStore[index] = logit }
+  }
+
   private func normalize(_ count: Int, _ gain: UnsafePointer<Float>) {
     for token in 0..<count {
       let offset = token * shape.width

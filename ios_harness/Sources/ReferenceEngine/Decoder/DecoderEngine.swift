@@ -3,7 +3,7 @@
 import StreamingLM
 
 /// A real decoder on the CPU behind the pipeline's protocol.
-public final class DecoderEngine: InferenceEngine {
+public final class DecoderEngine: AuditingEngine {
   /// Where keys and values are between two predictions; the three differ in cost and in nothing else.
   public enum CacheMode: String, CaseIterable, Sendable {
     /// In a state that is advanced in place.
@@ -26,15 +26,27 @@ public final class DecoderEngine: InferenceEngine {
   private let reusesBuffers: Bool
   private var consumed: [Token] = []
   private var hasLogits = false
+  private var sampler: Sampler
+  private var audit: Audit?
+
+  /// A second cache beside the one in use, and the logits of the last prediction in use.
+  private struct Audit {
+    let cache: DecoderCache
+    let used: [Float]
+    var rows = 0
+  }
 
   /// - Parameters:
   ///   - weights: The weights, shared by as many engines as wanted.
   ///   - mode: Where keys and values are between two predictions.
   ///   - reusesBuffers: Whether explicit predictions write to the same two buffers, as output backings would.
+  ///   - sampling: How a token is picked from the logits.
   /// - Throws: `EngineError.memory` when the system gives none.
   public init(
-    weights: DecoderWeights, mode: CacheMode = .stateful, reusesBuffers: Bool = true
+    weights: DecoderWeights, mode: CacheMode = .stateful, reusesBuffers: Bool = true,
+    sampling: SamplingSetting = .greedy
   ) throws(EngineError) {
+    sampler = Sampler(sampling)
     self.mode = mode
     self.reusesBuffers = reusesBuffers
     shape = weights.shape
@@ -82,10 +94,42 @@ public final class DecoderEngine: InferenceEngine {
     hasLogits = true
   }
 
-  /// The id with the highest logit, the lowest of them on a tie (contract R11).
+  /// Picks a token from the logits (contract R11).
   public func sample() throws(EngineError) -> Token {
     guard hasLogits else { throw .state(expected: "a state set with rows") }
-    return try Greedy.token(logits)
+    return try sampler.pick(logits)
+  }
+
+  /// Finds the weights where they are: they are never written.
+  public func reload() throws(EngineError) -> ModelLoad {
+    ModelLoad(computeUnits: "cpu", plan: [], isCold: false)
+  }
+
+  /// Makes the audit's cache; the one in use is not touched.
+  public func beginAudit() throws(EngineError) {
+    guard cache != nil, hasLogits else { throw .state(expected: "a state set with rows") }
+    audit = Audit(cache: try DecoderCache(shape: shape), used: Array(logits))
+  }
+
+  /// Feeds a chunk into the audit's cache.
+  public func predictAudit(_ chunk: Chunk) throws(EngineError) {
+    guard let audit else { throw .state(expected: "an audit") }
+    try feed(chunk.ids, at: chunk.start, audit.cache)
+    self.audit?.rows = chunk.end
+  }
+
+  /// Compares the logits of both caches, which must hold as many rows.
+  public func compareAudit() throws(EngineError) -> Parity {
+    guard let audit, audit.rows == consumed.count else {
+      throw .state(expected: "an audit of \(consumed.count) rows")
+    }
+    return Parity(used: audit.used, audited: Array(logits))
+  }
+
+  /// Unmaps the audit's cache and restores the logits in use.
+  public func endAudit() {
+    if let audit { decoder.restore(logits: audit.used) }
+    audit = nil
   }
 
   private func feed(_ ids: [Token], at start: Int, _ cache: DecoderCache) throws(EngineError) {
@@ -109,23 +153,5 @@ public final class DecoderEngine: InferenceEngine {
     try feed(chunk.ids, at: chunk.start, output)
     cache = output
     spare = reusesBuffers ? input : nil
-  }
-}
-
-/// Greedy sampling.
-public enum Greedy {
-  /// The id with the highest logit, the lowest of them on a tie (contract R11).
-  ///
-  /// - Parameter logits: [vocabulary], at least one.
-  /// - Returns: The id.
-  /// - Throws: `EngineError.nonFinite` when any is NaN or infinite: the cheapest alarm for a corrupt state.
-  public static func token(_ logits: UnsafeBufferPointer<Float>) throws(EngineError) -> Token {
-    var best = 0
-    for index in logits.indices {
-      let value = logits[index]
-      guard value.isFinite else { throw .nonFinite }
-      if value > logits[best] { best = index }
-    }
-    return Token(best)
   }
 }

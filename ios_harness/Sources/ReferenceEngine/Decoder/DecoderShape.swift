@@ -66,7 +66,14 @@ public struct DecoderShape: Sendable, Equatable {
   /// - Throws: `JSONError` naming the field that is wrong.
   public init(metadata: JSONFields) throws(JSONError) {
     let text = try metadata.string("fleet.recipe")
-    let fields = try JSONFields(try JSONReader.read(text.utf8), at: "fleet.recipe")
+    try self.init(recipe: try JSONFields(try JSONReader.read(text.utf8), at: "fleet.recipe"))
+  }
+
+  /// Reads a recipe of the model kit.
+  ///
+  /// - Parameter fields: The recipe.
+  /// - Throws: `JSONError` naming the field that is wrong.
+  public init(recipe fields: JSONFields) throws(JSONError) {
     layers = try fields.integer("layers", in: 1...1024)
     width = try Self.vectors(fields, "width")
     heads = try fields.integer("heads", in: 1...1024)
