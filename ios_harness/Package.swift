@@ -36,6 +36,7 @@ let package = Package(
     .executable(name: "harness-host", targets: ["harness-host"]),
     .library(name: "StreamingLM", targets: ["StreamingLM"]),
     .library(name: "CoreMLEngine", targets: ["CoreMLEngine"]),
+    .library(name: "SoakProbe", targets: ["SoakProbe"]),
     .library(name: "SoakRunner", targets: ["SoakRunner"]),
   ],
   targets: systemTargets + [
@@ -50,6 +51,10 @@ let package = Package(
       dependencies: ["SoakRunner", "ReferenceEngine", "StreamingLM", "HarnessCore"] + coreML),
     .target(name: "SoakRunner", dependencies: ["ReferenceEngine", "StreamingLM", "CHost"]),
     .target(name: "HostPlatform", dependencies: ["SoakRunner", "CHost"]),
+    .target(name: "SoakProbe", dependencies: ["SoakRunner", "StreamingLM", "HarnessCore"]),
+    .executableTarget(
+      name: "probe-example",
+      dependencies: ["SoakProbe", "StreamingLM", "HarnessCore", "HostPlatform", "CHost"]),
     .executableTarget(name: "harness-host", dependencies: ["HostPlatform", "SoakRunner", "CHost"]),
     .testTarget(name: "HarnessCoreTests", dependencies: ["HarnessCore"]),
     .testTarget(
@@ -59,7 +64,10 @@ let package = Package(
       name: "StreamingLMTests", dependencies: ["StreamingLM", "ReferenceEngine"]),
     .testTarget(
       name: "SoakRunnerTests",
-      dependencies: ["SoakRunner", "HostPlatform", "ReferenceEngine", "CHost", "harness-host"]),
+      dependencies: [
+        "SoakRunner", "SoakProbe", "HostPlatform", "ReferenceEngine", "CHost", "harness-host",
+        "probe-example",
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -13,6 +13,13 @@ public struct VirtualPhone: DevicePlatform {
   /// The per-process limit in phone bytes.
   public let limitBytes: Int?
 
+  /// Variables of a launch, by name.
+  public static let variables = [
+    "FLEET_TOKEN", "FLEET_PORT", "FLEET_DEFECT", "FLEET_SOCKET", "FLEET_MEMORY_SCALE",
+    "FLEET_MEMORY_LIMIT_BYTES", "FLEET_PHYSICAL_MEMORY_BYTES", "FLEET_PRODUCT_TYPE", "FLEET_OS",
+    "FLEET_BUILD", "FLEET_LC_UUID", "FLEET_BOOT_TIME_S", "FLEET_PARENT_PID", "HOME",
+  ]
+
   /// - Parameter environment: Reads a variable of the process.
   /// - Throws: `EnvironmentError` when a number is none.
   public init(_ environment: Environment) throws(EnvironmentError) {

@@ -121,13 +121,22 @@ public struct DeviceIdentity: Sendable, Equatable {
 }
 
 /// The app as it names itself.
-enum AppIdentity {
-  static let name = "fleet-harness"
-  static let version = "0.1.0"
+package struct AppIdentity: Sendable {
+  /// Of the app, not of a launch.
+  package let name: String
+  /// As a person would say it.
+  package let version: String
+
+  package static let harness = AppIdentity(name: "fleet-harness", version: "0.1.0")
   static let protocolVersion = 1
   #if DEBUG
     static let build = "debug"
   #else
     static let build = "release"
   #endif
+
+  package init(name: String, version: String) {
+    self.name = name
+    self.version = version
+  }
 }

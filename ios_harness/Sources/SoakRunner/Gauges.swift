@@ -5,9 +5,9 @@ import StreamingLM
 import Synchronization
 
 /// Numbers of a launch that one thread sets and others read. Sizes in phone bytes.
-final class Gauges: Sendable {
+package final class Gauges: Sendable {
   /// Samples of the launch.
-  let tokensTotal = Atomic<Int>(0)
+  package let tokensTotal = Atomic<Int>(0)
   /// Rows of the state set.
   let rows = Atomic<Int>(0)
   /// Live state sets.
@@ -15,15 +15,15 @@ final class Gauges: Sendable {
   /// Ballast, and what a defect leaks.
   let ballastBytes = Atomic<Int>(0)
   /// Weights of the loaded model.
-  let weightsBytes = Atomic<Int>(0)
+  package let weightsBytes = Atomic<Int>(0)
   /// Highest footprint seen.
   let peakBytes = Atomic<Int>(0)
   /// Start of the first prediction; -1 before it.
-  let firstPredictionNs = Atomic<Int64>(-1)
+  package let firstPredictionNs = Atomic<Int64>(-1)
   private let phaseIndex = Atomic<Int>(0)
 
   /// What the pipeline is doing.
-  var phase: PipelinePhase {
+  package var phase: PipelinePhase {
     get { PipelinePhase.allCases[phaseIndex.load(ordering: .relaxed)] }
     set {
       phaseIndex.store(PipelinePhase.allCases.firstIndex(of: newValue) ?? 0, ordering: .relaxed)

@@ -5,19 +5,20 @@ import StreamingLM
 
 /// The first record of a launch: who runs what, with which inputs.
 extension LineBuffer {
-  mutating func hello(
-    _ plan: SoakPlan, _ platform: any DevicePlatform, _ reading: MemoryReading, wallTimeS: Double
+  package mutating func hello(
+    _ plan: SoakPlan, _ telemetry: Telemetry, _ reading: MemoryReading
   ) {
-    app(platform.identity)
-    phone(platform, reading, wallTimeS: wallTimeS)
+    let platform = telemetry.platform
+    app(telemetry.app, platform.identity)
+    phone(platform, reading, wallTimeS: telemetry.clock.wallTimeS)
     budget(plan.budget)
     model(plan)
     run(plan)
   }
 
-  private mutating func app(_ identity: DeviceIdentity) {
-    field("app", AppIdentity.name)
-    field("app_version", AppIdentity.version)
+  private mutating func app(_ app: AppIdentity, _ identity: DeviceIdentity) {
+    field("app", app.name)
+    field("app_version", app.version)
     field("stand_in", false)
     field("build", AppIdentity.build)
     field("pid", identity.processID)

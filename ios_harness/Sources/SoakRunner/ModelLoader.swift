@@ -19,9 +19,7 @@ struct ModelLoader {
   func load() throws -> any InferenceEngine {
     let clock = telemetry.clock
     let reading = telemetry.readMemory()
-    try telemetry.journal.record("hello") { line in
-      line.hello(plan, telemetry.platform, reading, wallTimeS: clock.wallTimeS)
-    }
+    try telemetry.journal.record("hello") { line in line.hello(plan, telemetry, reading) }
     try announce()
     let startNs = clock.nowNs
     let loaded = try plan.model.load(order)

@@ -4,7 +4,7 @@ import ReferenceEngine
 import StreamingLM
 
 /// The prompts of a soak: a public function of the seed, so that the host knows them without sending them.
-struct PromptSchedule: Sendable {
+package struct PromptSchedule: Sendable {
   let seed: UInt64
   /// Fewest and most ids of a prompt.
   let lengths: ClosedRange<Int>
@@ -19,7 +19,7 @@ struct PromptSchedule: Sendable {
   ///   - conversation: From 1 in the launch.
   ///   - turn: From 1 in the conversation.
   /// - Returns: Ids, as many as the seed says.
-  func prompt(conversation: Int, turn: Int) -> [Token] {
+  package func prompt(conversation: Int, turn: Int) -> [Token] {
     let stem = Mixing.mix(seed ^ UInt64(conversation) << 40 ^ UInt64(turn) << 20)
     let length = lengths.lowerBound + Int(stem % UInt64(lengths.count))
     let span = UInt64(vocabularySize - Int(firstID))

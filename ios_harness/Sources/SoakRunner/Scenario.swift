@@ -5,7 +5,7 @@ import ReferenceEngine
 import StreamingLM
 
 /// A soak as the host describes it (docs/protocol.md, 2.2).
-struct Scenario: Sendable {
+package struct Scenario: Sendable {
   /// How the app keeps its context within memory.
   struct Policy: Sendable {
     /// What precedes every context.
@@ -23,11 +23,11 @@ struct Scenario: Sendable {
   }
 
   /// Shape of the scheduled prompts.
-  struct Prompts: Sendable {
+  package struct Prompts: Sendable {
     let lengths: ClosedRange<Int>
     /// Most tokens generated in a turn.
-    let turnLimit: Int
-    let turnsPerConversation: Int
+    package let turnLimit: Int
+    package let turnsPerConversation: Int
   }
 
   /// Memory held on purpose, by `tokens_total`.
@@ -55,17 +55,17 @@ struct Scenario: Sendable {
 
   let name: String
   let seed: UInt64
-  let durationS: Double
+  package let durationS: Double
   let speed: EngineSpeed
   /// Share of the set speed, by thermal state.
   let thermalShares: [ThermalState: Double]
   let policy: Policy
-  let prompts: Prompts
+  package let prompts: Prompts
   let endEvery: UInt64
   let samplePeriodMs: Int
   let ballast: [BallastSpan]
   let warnings: [Warning]
-  let stopAfterTokens: Int?
+  package let stopAfterTokens: Int?
   /// Between two turns.
   let pauseMs: Int
   /// `tokens_total` at which the context is audited.

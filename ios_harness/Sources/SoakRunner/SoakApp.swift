@@ -64,10 +64,7 @@ public final class SoakApp: ControlDesk {
   }
 
   func start(_ order: JSONFields) throws {
-    let plan = try SoakPlan(
-      order: order, container: launch.container,
-      physicalMemoryBytes: launch.telemetry.platform.identity.physicalMemoryBytes,
-      readers: launch.readers, defects: launch.defects)
+    let plan = try launch.activity.plan(order, launch)
     samplePeriodNs = Int64(plan.scenario.samplePeriodMs) * 1_000_000
     durationS = plan.scenario.durationS
     try launch.start(plan)
@@ -80,7 +77,7 @@ public final class SoakApp: ControlDesk {
   }
 
   func writeIdentity(to line: inout LineBuffer) {
-    line.field("app", AppIdentity.name)
+    line.field("app", launch.telemetry.app.name)
     line.field("pid", launch.telemetry.platform.identity.processID)
     line.field("launch", launch.journal.launch.description)
     line.field("started", isStarted)

@@ -5,7 +5,7 @@ import StreamingLM
 import Synchronization
 
 /// Why and how the soak of a launch ends. Any thread may end it; the first reason stays.
-final class SoakEnding: Sendable {
+package final class SoakEnding: Sendable {
   private let firstReason = Mutex<FarewellReason?>(nil)
   private let signals: TurnSignals
   private let gauges: Gauges
@@ -18,16 +18,16 @@ final class SoakEnding: Sendable {
   }
 
   /// Why the soak ends; nil while it goes on.
-  var reason: FarewellReason? { firstReason.withLock { $0 } }
+  package var reason: FarewellReason? { firstReason.withLock { $0 } }
 
   /// Ends the soak: the turn in flight is cancelled before its next step.
-  func end(_ reason: FarewellReason) {
+  package func end(_ reason: FarewellReason) {
     firstReason.withLock { $0 = $0 ?? reason }
     signals.isCancelled = true
   }
 
   /// Completes the soak when its inference time has passed.
-  func endIfDue(after durationS: Double) {
+  package func endIfDue(after durationS: Double) {
     if gauges.inferenceS(at: clock) >= durationS { end(.completed) }
   }
 }

@@ -7,13 +7,13 @@ import Synchronization
 
 /// What the threads of one launch share.
 public final class SoakLaunch: Sendable {
-  let journal: Journal
-  let telemetry: Telemetry
-  let ending: SoakEnding
+  package let journal: Journal
+  package let telemetry: Telemetry
+  package let ending: SoakEnding
   let wake: WakePipe
   let container: String
   let defects: Defects
-  let readers: [String: ModelReader]
+  let activity: any SoakActivity
 
   private let startedPlan = Mutex<SoakPlan?>(nil)
   private let isOpen = Atomic<Bool>(false)
@@ -28,24 +28,35 @@ public final class SoakLaunch: Sendable {
   ///   - defects: A healthy app's by default.
   ///   - notices: When a notice counts as shown.
   /// - Throws: `SystemError` when the container cannot be written.
-  public init(
+  public convenience init(
     platform: any DevicePlatform, container: String, readers: [String: ModelReader] = [:],
     defects: Defects = Defects(), notices: NoticePresentation = .immediate
+  ) throws(SystemError) {
+    let own: [String: ModelReader] = [
+      "witness": WitnessSoakModel.read, "reference": ReferenceSoakModel.read,
+    ]
+    try self.init(
+      platform: platform, container: container, defects: defects, notices: notices,
+      app: .harness, activity: PipelineActivity(readers: readers.merging(own) { given, _ in given })
+    )
+  }
+
+  /// Opens the journal of an app that does something else between `start` and `bye`.
+  package init(
+    platform: any DevicePlatform, container: String, defects: Defects = Defects(),
+    notices: NoticePresentation, app: AppIdentity, activity: any SoakActivity
   ) throws(SystemError) {
     let wake = try WakePipe()
     self.wake = wake
     self.container = container
     self.defects = defects
-    let own: [String: ModelReader] = [
-      "witness": WitnessSoakModel.read, "reference": ReferenceSoakModel.read,
-    ]
-    self.readers = readers.merging(own) { given, _ in given }
+    self.activity = activity
     journal = try Journal(
       folder: "\(container)/Documents/fleet", launch: LaunchIdentifier(), clock: LaunchClock(),
       loss: defects.loss, didAppend: { wake.wake() })
     telemetry = Telemetry(
       journal: journal, platform: platform, hearsWarnings: defects.hearsWarnings,
-      notices: notices)
+      notices: notices, app: app)
     ending = SoakEnding(
       signals: telemetry.signals, gauges: telemetry.gauges, clock: journal.clock)
   }
@@ -96,13 +107,15 @@ public final class SoakLaunch: Sendable {
 
   private func play(_ plan: SoakPlan) {
     do {
-      let soak = try Soak(plan: plan, telemetry: telemetry, ending: ending, defects: defects)
-      isOpen.store(true, ordering: .releasing)
-      finish(try soak.run() == .fault ? 1 : 0)
+      let reason = try activity.run(plan, self)
+      finish(reason == .fault ? 1 : 0)
     } catch {
       fail(error)
     }
   }
+
+  /// The first records are written.
+  package func didOpen() { isOpen.store(true, ordering: .releasing) }
 
   /// Ends the process with a status once the client has what it is owed.
   func finish(_ status: Int32) {
@@ -113,7 +126,7 @@ public final class SoakLaunch: Sendable {
 
   /// Ends a launch that cannot go on. When the journal is what failed, the console is all that is left.
   func fail(_ error: any Error) {
-    let text = Array("\(AppIdentity.name): \(error)\n".utf8)
+    let text = Array("\(telemetry.app.name): \(error)\n".utf8)
     _ = chost_write_all(2, text, Int64(text.count))
     _ = try? journal.record("fault", .machine) { line in
       line.field("code", "unrecoverable")

@@ -37,13 +37,13 @@ enum SoakPlanError: Error, Equatable, CustomStringConvertible {
 }
 
 /// One soak, decided: everything that follows from the host's order and the phone.
-struct SoakPlan: Sendable {
+package struct SoakPlan: Sendable {
   let runID: String
   let nonce: Nonce
-  let scenario: Scenario
-  let digest: String
+  package let scenario: Scenario
+  package let digest: String
   let model: any SoakModel
-  let facts: ModelFacts
+  package let facts: ModelFacts
   let budget: TokenBudget
   let context: ContextPlan
   /// Ids of the pinned prefix.
@@ -81,10 +81,38 @@ struct SoakPlan: Sendable {
   }
 
   /// The prompts of this soak.
-  var schedule: PromptSchedule {
+  package var schedule: PromptSchedule {
     PromptSchedule(
       seed: scenario.seed, lengths: scenario.prompts.lengths, firstID: facts.firstID,
       vocabularySize: facts.vocabularySize, bosID: facts.bosID)
+  }
+
+  /// A soak of an app that brings its own pipeline and budget: packages and policy are not the host's business.
+  ///
+  /// - Parameters:
+  ///   - order: The `start` command.
+  ///   - model: What the app says of its model.
+  ///   - digest: 64 hexadecimal digits that name the model.
+  ///   - budgetTokens: B of the app.
+  ///   - physicalMemoryBytes: What the phone reports.
+  /// - Throws: An error that says on one line why this soak cannot be run here.
+  package init(
+    order: JSONFields, model: any SoakModel, digest: String, budgetTokens: Int,
+    physicalMemoryBytes: Int
+  ) throws {
+    runID = try order.string("run_id")
+    nonce = try Nonce(order)
+    scenario = try Scenario(try order.object("scenario"))
+    self.model = model
+    self.digest = digest
+    facts = model.facts
+    budget = TokenBudget(
+      memoryClass: try MemoryBands.contract.memoryClass(ofBytes: physicalMemoryBytes),
+      policyTokens: budgetTokens, modelCapacity: facts.capacity)
+    pinIDs = []
+    context = try ContextPlan(
+      budget: budget.tokens, pin: 0, endIDs: Set(facts.endIDs), chunk: facts.chunk)
+    try requireRoom()
   }
 
   private static func budget(

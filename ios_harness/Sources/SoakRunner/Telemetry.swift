@@ -11,12 +11,13 @@ enum WarningOrigin: String, Sendable { case kernel, host, synthetic }
 enum MoveOrigin: String, Sendable { case phone, scenario }
 
 /// Records that any thread may write, and what they are made from.
-final class Telemetry: Sendable {
-  let journal: Journal
-  let platform: any DevicePlatform
-  let gauges = Gauges()
-  let signals = TurnSignals()
+package final class Telemetry: Sendable {
+  package let journal: Journal
+  package let platform: any DevicePlatform
+  package let gauges = Gauges()
+  package let signals = TurnSignals()
   let notices: NoticeBoard
+  let app: AppIdentity
 
   private let conditions = Mutex(PhoneConditions())
   /// Number of the last warning. Held while one is recorded, so that numbers and records have one order.
@@ -30,27 +31,28 @@ final class Telemetry: Sendable {
 
   init(
     journal: Journal, platform: any DevicePlatform, hearsWarnings: Bool,
-    notices: NoticePresentation = .immediate
+    notices: NoticePresentation = .immediate, app: AppIdentity = .harness
   ) {
+    self.app = app
     self.notices = NoticeBoard(journal: journal, presentation: notices)
     self.journal = journal
     self.platform = platform
     self.hearsWarnings = hearsWarnings
   }
 
-  var clock: LaunchClock { journal.clock }
+  package var clock: LaunchClock { journal.clock }
 
   /// Warnings recorded so far.
   var warningCount: Int { warnings.withLock { $0 } }
 
   /// Reads the memory and remembers the peak.
-  func readMemory() -> MemoryReading {
+  package func readMemory() -> MemoryReading {
     let reading = platform.readMemory()
     gauges.peakBytes.max(reading.footprint, ordering: .relaxed)
     return reading
   }
 
-  func breadcrumb(_ about: String, _ detail: String) throws(SystemError) {
+  package func breadcrumb(_ about: String, _ detail: String) throws(SystemError) {
     try journal.record("breadcrumb", .machine) { line in
       line.field("about", about)
       line.field("detail", detail)
@@ -58,7 +60,7 @@ final class Telemetry: Sendable {
   }
 
   /// Records that the app listens for memory warnings; before it none is heard.
-  func registerHandler() throws(SystemError) {
+  package func registerHandler() throws(SystemError) {
     for channel in platform.channels {
       try journal.record("handler") { line in
         line.field("channel", channel)
@@ -150,7 +152,7 @@ final class Telemetry: Sendable {
   }
 
   /// Writes the last record.
-  func sayBye(_ reason: FarewellReason, _ totals: SoakTotals) throws(SystemError) {
+  package func sayBye(_ reason: FarewellReason, _ totals: SoakTotals) throws(SystemError) {
     let warnings = warningCount
     try journal.record("bye", .machine, isLast: true) { line in
       line.field("reason", reason)
@@ -170,7 +172,7 @@ final class Telemetry: Sendable {
     if moved * 100 > limitBytes * Self.movedPercent { try sample() }
   }
 
-  func sample() throws(SystemError) {
+  package func sample() throws(SystemError) {
     let reading = readMemory()
     let ledgers = platform.readLedgers()
     let state = conditions.withLock { $0 }
@@ -193,7 +195,7 @@ final class Telemetry: Sendable {
 }
 
 extension LineBuffer {
-  mutating func memory(_ reading: MemoryReading) {
+  package mutating func memory(_ reading: MemoryReading) {
     field("footprint", reading.footprint)
     field("host_bytes", reading.hostBytes)
   }

@@ -4,24 +4,29 @@ import HarnessCore
 import StreamingLM
 
 /// Counts of a launch, for its `bye`.
-struct SoakTotals: Equatable {
+package struct SoakTotals: Equatable {
   var turns = 0
   var trims = 0
   var evictions = 0
 }
 
 /// Writes the events of turns as records, in their order. Owned by the pipeline's thread.
-final class TurnRecorder {
+package final class TurnRecorder {
   /// The turn in flight.
-  struct Place: Equatable {
+  package struct Place: Equatable {
     /// From 1 in the launch.
-    var conversation = 1
+    package var conversation = 1
     /// From 1 in the conversation.
-    var turn = 0
+    package var turn = 0
+
+    /// The first turn of a conversation.
+    package static func start(ofConversation conversation: Int) -> Place {
+      Place(conversation: conversation, turn: 1)
+    }
   }
 
-  private(set) var totals = SoakTotals()
-  var place = Place()
+  package private(set) var totals = SoakTotals()
+  package var place = Place()
 
   private let telemetry: Telemetry
   private let text: any TokenText
@@ -41,7 +46,7 @@ final class TurnRecorder {
   ///   - telemetry: Where records go.
   ///   - plan: Text and sampling.
   ///   - defects: A healthy app's have no influence.
-  init(telemetry: Telemetry, plan: SoakPlan, defects: Defects) {
+  package init(telemetry: Telemetry, plan: SoakPlan, defects: Defects) {
     self.telemetry = telemetry
     text = plan.facts.text
     sampling = plan.scenario.sampling
@@ -55,7 +60,7 @@ final class TurnRecorder {
   /// Writes one event.
   ///
   /// - Throws: `SystemError` when the journal cannot be written.
-  func record(_ event: TurnEvent) throws(SystemError) {
+  package func record(_ event: TurnEvent) throws(SystemError) {
     if case .sampled(let sample) = event { return try take(sample) }
     try flush()
     switch event {
@@ -75,7 +80,8 @@ final class TurnRecorder {
     }
   }
 
-  func fault(_ code: String, _ message: String, _ phase: PipelinePhase) throws(SystemError) {
+  package func fault(_ code: String, _ message: String, _ phase: PipelinePhase) throws(SystemError)
+  {
     try journal.record("fault", .machine) { line in
       line.field("code", code)
       line.field("message", message)
@@ -84,7 +90,7 @@ final class TurnRecorder {
   }
 
   /// Writes the samples in hand.
-  func flush() throws(SystemError) {
+  package func flush() throws(SystemError) {
     if batch.samples.isEmpty { return }
     try journal.record("tokens") { line in
       line.place(place)

@@ -11,18 +11,13 @@ enum ServeCommand {
   private static let unusableStatus: Int32 = 2
   /// `EX_USAGE`: an unknown defect must not look like one that was not caught.
   private static let unknownDefectStatus: Int32 = 64
-  private static let variables = [
-    "FLEET_TOKEN", "FLEET_PORT", "FLEET_DEFECT", "FLEET_SOCKET", "FLEET_MEMORY_SCALE",
-    "FLEET_MEMORY_LIMIT_BYTES", "FLEET_PHYSICAL_MEMORY_BYTES", "FLEET_PRODUCT_TYPE", "FLEET_OS",
-    "FLEET_BUILD", "FLEET_LC_UUID", "FLEET_BOOT_TIME_S", "FLEET_PARENT_PID", "HOME",
-  ]
 
   /// Serves one launch and returns the exit status.
   static func run() -> Int32 {
     chost_ignore_broken_pipes()
     chost_no_huge_pages()
     do {
-      return try serve(Environment.ofProcess(names: variables))
+      return try serve(Environment.ofProcess(names: VirtualPhone.variables))
     } catch let error as UnknownDefectError {
       Console.error("\(error)")
       return unknownDefectStatus

@@ -17,16 +17,15 @@ final class HarnessProcess {
   /// Longest wait for anything.
   private static let limitS = 15.0
 
-  static var executable: URL {
-    URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
-      .appending(path: "harness-host")
+  static func executable(_ name: String) -> URL {
+    URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: name)
   }
 
-  init(_ changes: [String: String] = [:]) throws {
+  init(_ changes: [String: String] = [:], named name: String = "harness-host") throws {
     container = NSTemporaryDirectory() + "hh-\(UUID().uuidString.prefix(8))"
     try FileManager.default.createDirectory(
       atPath: container + "/Documents", withIntermediateDirectories: true)
-    process.executableURL = Self.executable
+    process.executableURL = Self.executable(name)
     process.currentDirectoryURL = URL(filePath: container)
     process.environment = [
       "FLEET_TOKEN": Self.token, "FLEET_SOCKET": container + "/s", "FLEET_MEMORY_SCALE": "32",
