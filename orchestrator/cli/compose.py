@@ -16,40 +16,36 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from orchestrator.cli.app_package import AppPackage, built_app
+from orchestrator.cli.holding import hold
 from orchestrator.cli.printing import note
+from orchestrator.cli.running import USBMUX_ENVIRONMENT, Execution, lock_key, packages_of
 from orchestrator.config.load import load_config
 from orchestrator.config.resolved import resolved_yaml, unused_blocks
 from orchestrator.config.scenario import scenario_of
 from orchestrator.device.discovery import Expected, UsbmuxSource, discover
-from orchestrator.device.keeper.broker import KeeperBroker
-from orchestrator.device.keeper.start import KeeperStarter
 from orchestrator.device.pmd3.browser import UsbmuxBrowser
-from orchestrator.device.pmd3.link import Pmd3Link
 from orchestrator.device.selection import select
 from orchestrator.domain.deadline import Deadline
-from orchestrator.harness.models import witness_packages
 from orchestrator.report.remake import remake
-from orchestrator.soak.campaign import Campaign
 from orchestrator.soak.farm import FarmSpec, virtual_phones
-from orchestrator.soak.locks import lock_folder, phones_held
+from orchestrator.soak.locks import Claim
 from orchestrator.soak.plan import Absence, Participants, make_plan
 from orchestrator.soak.run_directory import RunRecorder, new_run_id
-from orchestrator.soak.session import SessionOrder
+from orchestrator.soak.run_state import RunState, RunStateFolder
+from orchestrator.soak.session import longest_s
+from orchestrator.soak.session_state import SessionJournal
 from orchestrator.soak.work_folder import work_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from orchestrator.config.model import FleetConfig
     from orchestrator.config.scenario import Scenario
     from orchestrator.device.discovery import Discovery
     from orchestrator.domain.phone import Phone
-    from orchestrator.harness.models import ModelPackage
-    from orchestrator.runlog.documents import PlanDocument, PlannedPhone, SummaryDocument
+    from orchestrator.runlog.documents import PlannedPhone, SummaryDocument
+    from orchestrator.soak.locks import LockKey
 
 DISCOVERY_LIMIT_S: Final = 30.0
 VIRTUAL_LOG: Final = "virtual-phones.log"
-USBMUX_ENVIRONMENT: Final = "USBMUXD_SOCKET_ADDRESS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +61,7 @@ class SoakOptions:
     settings: tuple[str, ...]
     seed: int
     include_unlisted: bool
+    wait: bool = False  # for phones that another run holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +79,10 @@ class Lab:
         """Return the usbmux address of a source by its name."""
         return next(entry.address for entry in self.sources if entry.name == source)
 
-    def lock_key(self, phone: Phone) -> tuple[str, str, str]:
+    def lock_key(self, phone: Phone) -> LockKey:
         """Return what another run on the same phone has equal."""
         address = self.address_of(phone.source)
-        if address == "default":
-            address = os.environ.get(USBMUX_ENVIRONMENT, address)
-        return address, phone.udid, phone.alias
+        return lock_key(phone.udid, phone.alias, address, virtual=phone.virtual)
 
 
 async def run_soak(options: SoakOptions) -> tuple[Path, SummaryDocument]:
@@ -107,7 +102,8 @@ async def run_soak(options: SoakOptions) -> tuple[Path, SummaryDocument]:
         lab = Lab(options, config, scenario, run_id, folder, sources)
         participants = await _participants(lab)
         keys = [lab.lock_key(phone) for phone in participants.phones]
-        stack.enter_context(phones_held(keys, run_id, folder=lock_folder()))
+        claim = Claim(run_id, longest_s(scenario.duration_s))
+        await hold(stack, keys, claim, wait=options.wait)
         virtual = all(phone.virtual for phone in participants.phones)
         package = await anyio.to_thread.run_sync(built_app, config, folder, virtual)
         paths = await _campaign(lab, participants, package)
@@ -161,9 +157,7 @@ def _absent(devices: str, discovery: Discovery) -> tuple[Absence, ...]:
 
 
 async def _campaign(lab: Lab, participants: Participants, package: AppPackage) -> Path:
-    packages = {
-        entry.quantization: entry for entry in witness_packages(lab.config.model.capacity_tokens)
-    }
+    packages = {entry.quantization: entry for entry in packages_of(lab.config)}
     plan = make_plan(
         lab.run_id,
         lab.options.seed,
@@ -173,46 +167,34 @@ async def _campaign(lab: Lab, participants: Participants, package: AppPackage) -
         package.planned,
         packages,
     )
+    state = _private_state(lab, package)
     recorder = RunRecorder.begin(
         lab.options.output, plan, resolved_yaml(lab.config), virtual=lab.options.virtual
     )
     note(f"run {lab.run_id}: {len(plan.phones)} phones, {package.planned.kind} app")
-    async with KeeperStarter() as starter:
-        brokers = {source.name: _broker(lab, source, starter) for source in lab.sources}
-        by_udid = {phone.udid: phone for phone in participants.phones}
-
-        def link_to(phone: PlannedPhone) -> Pmd3Link:
-            address = lab.address_of(phone.source)
-            return Pmd3Link(by_udid[phone.udid], address, brokers[phone.source])
-
-        orders = _orders(lab, plan, package, packages)
-        log = lab.folder / VIRTUAL_LOG
-        await Campaign(orders, link_to, recorder, kept=[log] if log.exists() else []).run()
+    log = lab.folder / VIRTUAL_LOG
+    await Execution(
+        config=lab.config,
+        plan=plan,
+        duration_s=lab.scenario.duration_s,
+        sources=lab.sources,
+        ipa=package.ipa,
+        own_phones=lab.options.virtual,
+        journal_of=state.new_session if state else _unkept_session,
+        kept=[log] if log.exists() else [],
+    ).run(recorder)
     return recorder.paths.root
 
 
-def _broker(lab: Lab, source: UsbmuxSource, starter: KeeperStarter) -> KeeperBroker:
-    tunneld = {entry.name: entry.tunneld for entry in lab.config.sources}.get(source.name)
-    # Phones that a run started itself die with it; others keep app and keeper for the lease.
-    return KeeperBroker(starter, die_with_parent=lab.options.virtual, tunneld=tunneld)
+def _private_state(lab: Lab, package: AppPackage) -> RunStateFolder | None:
+    """Keep what a resume needs, unless the phones die with this process anyway."""
+    if lab.options.virtual:
+        return None
+    state = RunStateFolder.of(lab.run_id)
+    run = (lab.options.output / lab.run_id).absolute()
+    state.begin(RunState(str(run), os.environ.get(USBMUX_ENVIRONMENT)), package.ipa)
+    return state
 
 
-def _orders(
-    lab: Lab,
-    plan: PlanDocument,
-    package: AppPackage,
-    packages: Mapping[str, ModelPackage],
-) -> Sequence[SessionOrder]:
-    return [
-        SessionOrder(
-            plan=plan,
-            phone=phone,
-            ipa=package.ipa,
-            packages=tuple(packages.values()),
-            duration_s=lab.scenario.duration_s,
-            defect=lab.config.harness.defect,
-            min_battery_percent=lab.config.gate.min_battery_percent,
-            report_wait_s=lab.config.evidence.report_wait_s,
-        )
-        for phone in plan.phones
-    ]
+def _unkept_session(_: PlannedPhone) -> SessionJournal:
+    return SessionJournal()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 COMMANDS: Final = {
     "soak": "Soak phones and state per phone whether the contract held.",
+    "resume": "Go on with a run whose process died.",
     "report": "Remake all reports of a run from its directory.",
     "crashlog": "Read diagnostic reports: `fleet crashlog parse PATH...`.",
     "devices": "List the phones that are attached.",

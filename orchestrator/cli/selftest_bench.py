@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from orchestrator.cli.app_package import built_app
-from orchestrator.cli.compose import DISCOVERY_LIMIT_S, USBMUX_ENVIRONMENT
+from orchestrator.cli.compose import DISCOVERY_LIMIT_S
 from orchestrator.cli.printing import note
+from orchestrator.cli.running import USBMUX_ENVIRONMENT
 from orchestrator.config.load import load_config
 from orchestrator.config.resolved import resolved_yaml
 from orchestrator.config.scenario import SELFTEST

@@ -42,6 +42,9 @@ def soak(
     include_unlisted: Annotated[
         bool, typer.Option("--include-unlisted", help="Also soak other models and older iOS.")
     ] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for phones that another run holds.")
+    ] = False,
 ) -> None:
     """Soak phones and state per phone whether budget and trim contract held, and the cause if not.
 
@@ -51,9 +54,8 @@ def soak(
     """
     import anyio
 
-    from orchestrator.cli.aftermath import after_run
     from orchestrator.cli.compose import SoakOptions, run_soak
-    from orchestrator.cli.printing import print_json, print_report
+    from orchestrator.cli.conclusion import conclude
     from orchestrator.config.load import load_config
 
     options = SoakOptions(
@@ -66,13 +68,11 @@ def soak(
         settings=tuple(settings or ()),
         seed=seed,
         include_unlisted=include_unlisted,
+        wait=wait,
     )
     run, summary = anyio.run(run_soak, options)
-    if json:
-        print_json(summary)
-    else:
-        print_report(run, summary)
-    sys.exit(after_run(run, summary, load_config(options.config, options.settings)))
+    loaded = load_config(options.config, options.settings)
+    sys.exit(conclude(run, summary, loaded, json=json))
 
 
 def _duration_s(text: str | None) -> float | None:

@@ -147,6 +147,14 @@ class PhoneLink(Protocol):
         """Open the phone's one developer session, in a keeper process of its own."""
         ...
 
+    async def adopt(self, *, deadline: Deadline) -> DeveloperSession | None:
+        """Attach to the session that an earlier orchestrator left; None if there is none.
+
+        Raises:
+            DeviceError: If it is about to end, or another client has it.
+        """
+        ...
+
 
 class DeveloperSession(Protocol):
     """Launch, watch and kill.
@@ -155,9 +163,11 @@ class DeveloperSession(Protocol):
 
     Attributes:
         by_tunneld: Whether a tunneld leads to the services, else a tunnel of the keeper's own.
+        app_pid: Of an app that ran already when the session was adopted.
     """
 
     by_tunneld: bool
+    app_pid: int | None
 
     async def launch(
         self,

@@ -28,7 +28,8 @@ class RunDocument(Document, frozen=True, kw_only=True):
     arguments: list[str]
     owner_pid: int
     ended_s: float | None = None
-    interrupted_by: str | None = None  # "SIGINT", "SIGTERM"
+    interrupted_by: str | None = None  # "SIGINT", "SIGTERM", or "stop" for `fleet stop`
+    resumed_s: list[float] = []  # when another process went on with it
 
 
 class Requirement(msgspec.Struct, frozen=True, kw_only=True):

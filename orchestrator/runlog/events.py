@@ -2,7 +2,8 @@
 
 Kinds in use: `run_started`, `phase` (facts: name), `installed`, `launched` (pid), `connected`,
 `disconnected`, `app_exited` (pid, exit_code, signal), `app_alive` (pid, alive), `footprint` (pid,
-bytes), `report_pulled` (path), `session_ended` (cause, error), `interrupted` (by), `run_ended`.
+bytes), `report_pulled` (path), `session_ended` (cause, error), `interrupted` (by), `run_ended`;
+after the death of an orchestrator `run_resumed`, `adopted` (pid), `keeper_gone`.
 """
 
 from __future__ import annotations

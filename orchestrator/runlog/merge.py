@@ -39,6 +39,7 @@ class MergeCounts:
 
 class _Ordinal(msgspec.Struct, frozen=True, gc=False):
     seq: int
+    kind: str = ""
 
 
 _DECODER: Final = msgspec.json.Decoder(_Ordinal)
@@ -96,8 +97,27 @@ def launch_numbers(attempt: AttemptPaths) -> list[int]:
     return sorted(int(name) for name in names if name.isascii() and name.isdigit())
 
 
+def newest_seq(stream: Path) -> int:
+    """Return the highest `seq` of a file's records, 0 where it has none."""
+    return max((_seq_of(line.content) or 0 for line in read_lines(stream)), default=0)
+
+
+def ends_with_bye(journal: Path) -> bool:
+    """Return whether the app said its last word."""
+    last = None
+    for line in read_lines(journal):
+        last = line
+    ordinal = _ordinal_of(last.content) if last is not None else None
+    return ordinal is not None and ordinal.kind == "bye"
+
+
 def _seq_of(line: bytes) -> int | None:
+    ordinal = _ordinal_of(line)
+    return None if ordinal is None else ordinal.seq
+
+
+def _ordinal_of(line: bytes) -> _Ordinal | None:
     try:
-        return _DECODER.decode(line).seq
+        return _DECODER.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None

@@ -12,6 +12,7 @@ import anyio
 from orchestrator.runlog.files import write_document
 from orchestrator.runlog.merge import AttemptMerge, MergeCounts
 from orchestrator.soak.session import PhoneSession
+from orchestrator.soak.session_state import SessionJournal, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,6 +32,7 @@ class Campaign:
     orders: Sequence[SessionOrder]
     link_to: Callable[[PlannedPhone], PhoneLink]
     recorder: RunRecorder
+    journal_of: Callable[[PlannedPhone], SessionJournal] = field(default=lambda _: SessionJournal())
     kept: Sequence[Path] = ()  # files of the run's work folder that belong to its evidence
     stop: anyio.Event = field(default_factory=anyio.Event)
     interrupted_by: str | None = None
@@ -48,7 +50,8 @@ class Campaign:
         self.recorder.finish(self.interrupted_by)
 
     async def _soak(self, order: SessionOrder) -> None:
-        await soak_phone(order, self.link_to(order.phone), self.recorder, self.stop)
+        journal = self.journal_of(order.phone)
+        await soak_phone(order, self.link_to(order.phone), self.recorder, self.stop, journal)
 
     async def _watch_signals(self) -> None:
         await stop_on_signal(self.stop, self._note_signal)
@@ -59,16 +62,32 @@ class Campaign:
 
 
 async def soak_phone(
-    order: SessionOrder, link: PhoneLink, recorder: RunRecorder, stop: anyio.Event
+    order: SessionOrder,
+    link: PhoneLink,
+    recorder: RunRecorder,
+    stop: anyio.Event,
+    journal: SessionJournal | None = None,
 ) -> None:
-    """Soak one phone of a run and write all that is kept of it."""
+    """Soak one phone of a run and write all that is kept of it.
+
+    Args:
+        order: What is done.
+        link: The phone.
+        recorder: Of the run.
+        stop: Ends the session early, in order.
+        journal: Lets another process go on with the session; by default nobody can.
+    """
+    journal = journal or SessionJournal()
     paths = recorder.paths.device(order.phone.directory)
-    attempt = paths.attempt(1)
-    session = PhoneSession(order, link, attempt, recorder, stop)
-    findings = await session.run()
+    if journal.state.stage is Stage.DONE:
+        return
+    number = journal.state.attempt
+    attempt = paths.attempt(number)
+    findings = await PhoneSession(order, link, attempt, recorder, stop, journal).run()
     counts = await anyio.to_thread.run_sync(write_telemetry, attempt, paths.telemetry)
     write_document(paths.device, findings.device_document(order.phone))
-    write_document(attempt.evidence, findings.evidence_document(session.attempt, counts))
+    write_document(attempt.evidence, findings.evidence_document(number, counts))
+    journal.save(Stage.DONE)
 
 
 async def stop_on_signal(stop: anyio.Event, tell: Callable[[str], None]) -> None:

@@ -47,6 +47,15 @@ class ReportCollector:
         await self.link.flush_reports(deadline=deadline)
         self._known |= await self.link.list_reports(deadline=deadline)
 
+    @property
+    def known(self) -> list[str]:
+        """Keys of the reports that are not to be pulled."""
+        return sorted(self._known)
+
+    def remember(self, keys: Sequence[str]) -> None:
+        """Take over what another process found present."""
+        self._known |= set(keys)
+
     async def pull_new(self, *, limit_s: float = PULL_LIMIT_S) -> None:
         """Pull what is new since the last call."""
         deadline = Deadline.after(limit_s)

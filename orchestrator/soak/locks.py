@@ -1,80 +1,170 @@
 """One run per phone: advisory locks that the system frees when their owner dies.
 
-The key is source address and UDID, so that virtual phones of two runs never collide and one real
-phone seen through one usbmuxd always does.
+A real phone is one phone, whoever reaches it through whatever usbmuxd: its key is its UDID. Virtual
+phones of two farms may share UDIDs: their key has the address too. The folder is shared by all
+users of the host, and what is in it says who holds what; nothing in it is secret.
 """
 
 from __future__ import annotations
 
 import fcntl
+import getpass
 import hashlib
-import json
 import os
-from contextlib import ExitStack, contextmanager
+import stat
+import time
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from orchestrator.domain.errors import HeldError
+from orchestrator.soak.state_folder import STATE_ENVIRONMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+SHARED_FOLDER: Final = Path("/var/tmp/fleet-locks")  # noqa: S108 - shared on purpose, see _open
+_MOST_BYTES: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class LockKey:
+    """What two runs on the same phone have equal, and its name for people."""
+
+    phone: str  # UDID, with the source's address for virtual phones
+    alias: str
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """Who holds a phone; written by the holder, hostile to everybody else."""
+
+    user: str
+    pid: int
+    run_id: str
+    alias: str
+    since_s: float  # wall clock
+    expires_s: float  # when the run is over by its own limits
+
+    def describe(self) -> str:
+        """Return the owner in a few words."""
+        return f"run {self.run_id} of {self.user}, process {self.pid}"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a run says of itself when it takes phones."""
+
+    run_id: str
+    lasts_s: float
+
+    def owner(self, alias: str) -> Owner:
+        """Return the words for one phone's lock."""
+        now_s = time.time()
+        return Owner(
+            getpass.getuser(), os.getpid(), self.run_id, alias, now_s, now_s + self.lasts_s
+        )
+
 
 def lock_folder() -> Path:
-    """Return where locks live: `FLEET_STATE_DIR`, else the user's state folder."""
-    given = os.environ.get("FLEET_STATE_DIR")
-    if given:
-        return Path(given) / "locks"
-    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(state) / "fleet" / "locks"
+    """Return where locks live: below `FLEET_STATE_DIR`, else the folder all users share."""
+    given = os.environ.get(STATE_ENVIRONMENT)
+    return Path(given) / "locks" if given else SHARED_FOLDER
 
 
 @contextmanager
-def phones_held(
-    keys: Sequence[tuple[str, str, str]], run_id: str, *, folder: Path
-) -> Iterator[None]:
+def phones_held(keys: Sequence[LockKey], claim: Claim, *, folder: Path) -> Iterator[None]:
     """Hold the phones of a run until the block ends.
 
     Args:
-        keys: Address of the source, UDID and alias of each phone.
-        run_id: Told to whoever asks for the same phones.
+        keys: The phones.
+        claim: Told to whoever asks for the same phones.
         folder: Where the lock files are.
 
     Raises:
         HeldError: If another run holds one of them; then none is held.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    _make_folder(folder)
     with ExitStack() as stack:
         # In one order for everybody, so that two starting runs cannot each hold half.
-        for address, udid, alias in sorted(keys, key=lambda key: key[:2]):
-            stack.enter_context(_held(_lock_file(folder, address, udid), alias, run_id))
+        for key in sorted(keys, key=lambda key: key.phone):
+            stack.enter_context(_held(_lock_file(folder, key), claim.owner(key.alias)))
         yield
 
 
-def _lock_file(folder: Path, address: str, udid: str) -> Path:
-    return folder / f"{hashlib.sha256(f'{address} {udid}'.encode()).hexdigest()[:32]}.lock"
+def holders(folder: Path) -> list[Owner]:
+    """Return who holds phones now, longest first."""
+    found = []
+    for path in folder.glob("*.lock"):
+        owner = _holder_of(path)
+        if owner is not None:
+            found.append(owner)
+    return sorted(found, key=lambda owner: owner.since_s)
+
+
+def _holder_of(path: Path) -> Owner | None:
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return _words(descriptor) or Owner("somebody", 0, "unknown", path.stem, 0.0, 0.0)
+        finally:
+            os.close(descriptor)
+    return None
+
+
+def _lock_file(folder: Path, key: LockKey) -> Path:
+    return folder / f"{hashlib.sha256(key.phone.encode()).hexdigest()[:32]}.lock"
+
+
+def _make_folder(folder: Path) -> None:
+    if folder.exists():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    if folder == SHARED_FOLDER:
+        folder.chmod(0o1777)  # as /tmp: everybody may lock, nobody may delete another's file
 
 
 @contextmanager
-def _held(path: Path, alias: str, run_id: str) -> Iterator[None]:
-    with path.open("a+", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise HeldError(
-                f"{alias} is held by {_owner(file)}",
-                remedy="Wait for that run to end, or stop it",
-            ) from error
-        file.truncate(0)
-        json.dump({"pid": os.getpid(), "run_id": run_id}, file)
-        file.flush()
-        yield
-
-
-def _owner(file: IO[str]) -> str:
-    file.seek(0)
+def _held(path: Path, owner: Owner) -> Iterator[None]:
+    descriptor = _open(path)
     try:
-        owner = json.load(file)
-        return f"run {owner['run_id']}, process {owner['pid']}"
-    except (ValueError, KeyError, TypeError):
-        return "another run"
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = _words(descriptor)
+            raise HeldError(
+                f"{owner.alias} is held by {holder.describe() if holder else 'another run'}",
+                remedy="Wait for that run to end (`--wait`), or stop it (`fleet unlock --kick`)",
+            ) from error
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, msgspec.json.encode(owner), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _open(path: Path) -> int:
+    # A file of another user in a sticky folder must not be opened with O_CREAT (Linux
+    # fs.protected_regular); it is never deleted, for a lock on a deleted file is none.
+    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        with suppress(FileNotFoundError):
+            return os.open(path, flags)
+        descriptor = os.open(path, flags | os.O_CREAT, 0o666)
+        status = os.fstat(descriptor)
+        if status.st_uid == os.getuid() and stat.S_IMODE(status.st_mode) != 0o666:
+            os.fchmod(descriptor, 0o666)  # whatever the umask: other users lock it too
+    except OSError as error:
+        raise HeldError(f"the lock {path} cannot be opened: {error.strerror}") from error
+    return descriptor
+
+
+def _words(descriptor: int) -> Owner | None:
+    try:
+        return msgspec.json.decode(os.pread(descriptor, _MOST_BYTES, 0), type=Owner)
+    except (OSError, msgspec.DecodeError):
+        return None

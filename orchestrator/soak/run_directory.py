@@ -8,14 +8,14 @@ import secrets
 import sys
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 import orchestrator
 from orchestrator.runlog.documents import RunDocument
 from orchestrator.runlog.events import Event
-from orchestrator.runlog.files import LineWriter, replace_file, write_document
+from orchestrator.runlog.files import LineWriter, read_document, replace_file, write_document
 from orchestrator.runlog.layout import RunPaths
 from orchestrator.runlog.manifest import write_manifest
 
@@ -28,6 +28,14 @@ if TYPE_CHECKING:
 def new_run_id(now_s: float) -> str:
     """Return `<UTC>-<short id>`."""
     return f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(now_s))}-{secrets.token_hex(3)}"
+
+
+class Remark(Protocol):
+    """Takes a remark about one attempt on one phone."""
+
+    def __call__(self, kind: str, **facts: str | float | bool | None) -> None:
+        """Append it to `events.ndjson`."""
+        ...
 
 
 @dataclass(slots=True)
@@ -60,6 +68,22 @@ class RunRecorder:
         _point_latest(output, plan.run_id)
         recorder = cls(paths, document, LineWriter(paths.events))
         recorder.event("run_started")
+        return recorder
+
+    @classmethod
+    def reopen(cls, paths: RunPaths) -> RunRecorder:
+        """Go on with a run whose owner died; the new owner is this process.
+
+        Raises:
+            RunDirectoryError: If the directory has no readable `run.json`.
+        """
+        document = read_document(paths.run, RunDocument)
+        document = msgspec.structs.replace(
+            document, owner_pid=os.getpid(), resumed_s=[*document.resumed_s, time.time()]
+        )
+        write_document(paths.run, document)
+        recorder = cls(paths, document, LineWriter(paths.events))
+        recorder.event("run_resumed")
         return recorder
 
     def event(

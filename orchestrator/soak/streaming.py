@@ -28,6 +28,8 @@ from orchestrator.runlog.documents import AppExit
 from orchestrator.soak.watch import HANG_LIMIT_S, Action, Ending, StreamWatch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
     from orchestrator.device.events import SessionEvent
@@ -128,9 +130,11 @@ class AppStream:
     stop: anyio.Event
     run_limit_s: float
     hang_limit_s: float = HANG_LIMIT_S
-    _result: StreamResult = field(default_factory=StreamResult)
+    result: StreamResult = field(default_factory=StreamResult)  # filled on the way
+    last_seq: int = 0  # of what `stream` holds already
+    remember: Callable[[], None] = lambda: None  # called before what another process must know
     _client: AppClient | None = None
-    _last_seq: int = 0
+    _greeted: anyio.Event = field(default_factory=anyio.Event)  # set while there is a client
 
     async def follow(self) -> StreamResult:
         """Stream until the app is done, gone, or stopped, and return what happened."""
@@ -143,9 +147,9 @@ class AppStream:
             tasks.start_soon(self._tick, inbox_send)
             await self._decide(watch, inbox)
             tasks.cancel_scope.cancel()
-        self._result.ending = watch.ending
-        self._result.stopped_by_host = watch.stop_requested
-        return self._result
+        self.result.ending = watch.ending
+        self.result.stopped_by_host = watch.stop_requested
+        return self.result
 
     async def _decide(
         self, watch: StreamWatch, inbox: MemoryObjectReceiveStream[Happening]
@@ -160,6 +164,8 @@ class AppStream:
                 return
 
     async def _ask_stop(self) -> None:
+        with anyio.move_on_after(STOP_REPLY_LIMIT_S):
+            await self._greeted.wait()
         client = self._client
         if client is None:
             await self._kill()
@@ -167,15 +173,16 @@ class AppStream:
         try:
             await client.stop(Deadline.after(STOP_REPLY_LIMIT_S))
         except DeviceError as error:
-            self._result.error = str(error)
+            self.result.error = str(error)
             await self._kill()
 
     async def _kill(self) -> None:
-        self._result.killed_by_host = True
+        self.result.killed_by_host = True
+        self.remember()  # a death by our hand is never to be taken for the app's own
         try:
             await self.session.kill(self.pid, deadline=Deadline.after(REPLY_LIMIT_S))
         except DeviceError as error:
-            self._result.error = str(error)
+            self.result.error = str(error)
 
     async def _wait_for_stop(self, inbox: MemoryObjectSendStream[Happening]) -> None:
         await self.stop.wait()
@@ -199,31 +206,36 @@ class AppStream:
             case EventsDropped(footprints, lines):
                 self.console.append(f"[{lines} lines and {footprints} readings dropped]".encode())
             case FootprintObserved(pid, footprint_bytes) if pid == self.pid:
-                peak = self._result.peak_observed_bytes or 0
-                self._result.peak_observed_bytes = max(peak, footprint_bytes)
+                peak = self.result.peak_observed_bytes or 0
+                self.result.peak_observed_bytes = max(peak, footprint_bytes)
             case AppExited(pid, exit_code, signal) if pid == self.pid:
-                self._result.exits.append(
+                self._note_exit(
                     AppExit(pid=pid, at_s=time.time(), exit_code=exit_code, signal=signal)
                 )
                 return event
             case SessionLost(reason):
-                self._result.error = reason
+                self.result.error = reason
                 return event
             case _:
                 pass
         return None
+
+    def _note_exit(self, gone: AppExit) -> None:
+        if all(known.pid != gone.pid for known in self.result.exits):  # a keeper repeats exits
+            self.result.exits.append(gone)
 
     async def _read_app(self, inbox: MemoryObjectSendStream[Happening]) -> None:
         while True:
             try:
                 await self._read_connection(inbox)
             except CommandRefusedError as error:
-                self._result.error = str(error)
+                self.result.error = str(error)
                 await inbox.send(Refused())
                 return
             except DeviceError as error:
-                self._result.error = str(error)
+                self.result.error = str(error)
             self._client = None
+            self._greeted = anyio.Event()
             await inbox.send(Disconnected())
             await anyio.sleep(RETRY_S)
 
@@ -235,7 +247,8 @@ class AppStream:
             await inbox.send(Connected())
             await self._greet(client)
             self._client = client
-            self._result.error = None
+            self._greeted.set()
+            self.result.error = None
             async for line in client.records():
                 self.stream.append(line)
                 await inbox.send(self._peek(line))
@@ -246,10 +259,11 @@ class AppStream:
     async def _greet(self, client: AppClient) -> None:
         deadline = Deadline.after(REPLY_LIMIT_S)
         hello = await client.hello(self.token, deadline)
-        if self._result.launch is None:
-            self._result.launch = hello.launch
+        if self.result.launch is None:
+            self.result.launch = hello.launch
+            self.remember()
         if hello.started:
-            await client.resume(hello.launch, self._last_seq, deadline)
+            await client.resume(hello.launch, self.last_seq, deadline)
             return
         await client.start(
             deadline,
@@ -262,7 +276,7 @@ class AppStream:
     def _peek(self, line: bytes) -> Recorded:
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             peek = msgspec.json.decode(line, type=Peek)
-            self._last_seq = max(self._last_seq, peek.seq)
+            self.last_seq = max(self.last_seq, peek.seq)
             return Recorded(peek.kind, peek.event)
         return Recorded("undecodable")
 

@@ -76,6 +76,7 @@ class ScriptedSession:
     def __init__(self, script: Script | None = None, memory_bytes: int = 8_021_032_960) -> None:
         self.script = script or Script()
         self.by_tunneld = False
+        self.app_pid: int | None = None
         self.running: set[int] = set()
         self.launches: list[tuple[str, dict[str, str], list[str]]] = []
         self._memory_bytes = memory_bytes
@@ -142,6 +143,7 @@ class ScriptedLink:
     files: dict[str, bytes] = field(default_factory=dict)
     reports: dict[str, bytes] = field(default_factory=dict)
     on_connect: Callable[[], Awaitable[ByteStream]] | None = None  # None: the port is refused
+    keeper_lives: bool = False
 
     async def facts(self, *, deadline: Deadline) -> PhoneFacts:
         await self.script.step("facts")
@@ -218,3 +220,7 @@ class ScriptedLink:
     async def developer(self, *, deadline: Deadline) -> ScriptedSession:
         await self.script.step("developer")
         return self.session
+
+    async def adopt(self, *, deadline: Deadline) -> ScriptedSession | None:
+        await self.script.step("adopt")
+        return self.session if self.keeper_lives else None

@@ -1,0 +1,115 @@
+"""Runs the sessions of a plan: the same for a run that begins and one that is resumed."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from orchestrator.device.keeper.broker import KeeperBroker
+from orchestrator.device.keeper.start import KeeperStarter
+from orchestrator.device.pmd3.link import Pmd3Link
+from orchestrator.domain.phone import Phone
+from orchestrator.harness.models import witness_packages
+from orchestrator.soak.campaign import Campaign
+from orchestrator.soak.locks import LockKey
+from orchestrator.soak.session import SessionOrder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from orchestrator.config.model import FleetConfig
+    from orchestrator.device.discovery import UsbmuxSource
+    from orchestrator.harness.models import ModelPackage
+    from orchestrator.runlog.documents import PlanDocument, PlannedPhone
+    from orchestrator.soak.run_directory import RunRecorder
+    from orchestrator.soak.session_state import SessionJournal
+
+USBMUX_ENVIRONMENT: Final = "USBMUXD_SOCKET_ADDRESS"
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """A plan and what it is carried out with."""
+
+    config: FleetConfig
+    plan: PlanDocument
+    duration_s: float
+    sources: Sequence[UsbmuxSource]
+    ipa: Path
+    own_phones: bool  # started by this process, which they do not outlive
+    journal_of: Callable[[PlannedPhone], SessionJournal]
+    kept: Sequence[Path] = ()  # files beside the run that belong to its evidence
+    stop: anyio.Event = field(default_factory=anyio.Event)
+    stopped_by: str | None = None  # who wanted the end before this began
+
+    async def run(self, recorder: RunRecorder) -> None:
+        """Soak every phone of the plan, and end the run."""
+        async with KeeperStarter() as starter:
+            brokers = {source.name: self._broker(source.name, starter) for source in self.sources}
+            addresses = {source.name: real_address(source.address) for source in self.sources}
+
+            def link_to(phone: PlannedPhone) -> Pmd3Link:
+                return Pmd3Link(_phone(phone), addresses[phone.source], brokers[phone.source])
+
+            await Campaign(
+                self._orders(),
+                link_to,
+                recorder,
+                journal_of=self.journal_of,
+                kept=self.kept,
+                stop=self.stop,
+                interrupted_by=self.stopped_by,
+            ).run()
+
+    def _broker(self, source: str, starter: KeeperStarter) -> KeeperBroker:
+        tunneld = {entry.name: entry.tunneld for entry in self.config.sources}.get(source)
+        # Phones that a run started itself die with it; others keep app and keeper for the lease.
+        return KeeperBroker(starter, die_with_parent=self.own_phones, tunneld=tunneld)
+
+    def _orders(self) -> list[SessionOrder]:
+        return [
+            SessionOrder(
+                plan=self.plan,
+                phone=phone,
+                ipa=self.ipa,
+                packages=packages_of(self.config),
+                duration_s=self.duration_s,
+                defect=self.config.harness.defect,
+                min_battery_percent=self.config.gate.min_battery_percent,
+                report_wait_s=self.config.evidence.report_wait_s,
+            )
+            for phone in self.plan.phones
+        ]
+
+
+def packages_of(config: FleetConfig) -> tuple[ModelPackage, ...]:
+    """Return the model packages that a configuration asks for."""
+    return witness_packages(config.model.capacity_tokens)
+
+
+def lock_key(udid: str, alias: str, address: str, *, virtual: bool) -> LockKey:
+    """Return what another run on the same phone has equal."""
+    return LockKey(f"{real_address(address)} {udid}" if virtual else udid, alias)
+
+
+def real_address(address: str) -> str:
+    """Return what `default` stands for: two farms may hold phones of one UDID."""
+    return os.environ.get(USBMUX_ENVIRONMENT, address) if address == "default" else address
+
+
+def _phone(planned: PlannedPhone) -> Phone:
+    return Phone(
+        udid=planned.udid,
+        alias=planned.alias,
+        name=planned.name,
+        product_type=planned.product_type,
+        os=planned.os,
+        build=planned.build,
+        source=planned.source,
+        virtual=planned.virtual,
+        tags=tuple(planned.tags),
+    )

@@ -1,0 +1,83 @@
+"""What is taken from a phone when its app is over: journal, clock, diagnostic reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.domain.deadline import Deadline
+from orchestrator.domain.errors import DeviceError
+from orchestrator.soak.collect import pull_journal, report_wait_s
+
+if TYPE_CHECKING:
+    from orchestrator.device.link import PhoneLink
+    from orchestrator.runlog.documents import PlannedApp
+    from orchestrator.runlog.layout import AttemptPaths
+    from orchestrator.soak.collect import ReportCollector
+    from orchestrator.soak.findings import SessionFindings
+    from orchestrator.soak.run_directory import Remark
+
+LIMIT_S: Final = 300.0  # of one step
+HURRIED_LIMIT_S: Final = 4.0  # of one step after Ctrl-C, which must end within 20 s
+FACTS_LIMIT_S: Final = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gathering:
+    """Fills findings with what a phone still holds; what cannot be had is a remark."""
+
+    link: PhoneLink
+    app: PlannedApp
+    paths: AttemptPaths
+    collector: ReportCollector
+    findings: SessionFindings
+    report_wait_s: float  # of a real phone
+    hurried: bool
+    remark: Remark
+
+    async def run(self) -> None:
+        """Take everything; never raises a lab error."""
+        limit_s = HURRIED_LIMIT_S if self.hurried else LIMIT_S
+        await self._journal(limit_s)
+        if self.findings.facts is not None:
+            await self._clock(min(FACTS_LIMIT_S, limit_s))
+            await self._reports(limit_s)
+
+    async def _journal(self, limit_s: float) -> None:
+        launch = self.findings.stream.launch
+        if launch is None:
+            return
+        target = self.paths.journal(1)
+        problem = await pull_journal(self.link, self.app.bundle_id, launch, target, limit_s=limit_s)
+        self.findings.journal_pulled = problem is None
+        if problem is not None:
+            self.remark("journal_missing", reason=problem)
+
+    async def _clock(self, limit_s: float) -> None:
+        """Read the phone's clock again: it may have been set since the session began."""
+        try:
+            facts = await self.link.facts(deadline=Deadline.after(limit_s))
+        except DeviceError as error:
+            self.remark("clock_unmeasured", reason=str(error))
+        else:
+            self.findings.clock_at_end = facts.clock
+
+    async def _reports(self, limit_s: float) -> None:
+        findings, collector = self.findings, self.collector
+        try:
+            if findings.died and not self.hurried:
+                await collector.pull_until_explained(
+                    self.app.name,
+                    findings.windows,
+                    findings.clock_offsets_s,
+                    wait_s=report_wait_s(findings.facts, self.report_wait_s),
+                )
+            else:
+                await collector.pull_new(limit_s=limit_s)
+        except DeviceError as error:
+            self.remark("reports_missing", reason=str(error))
+        findings.reports, findings.ignored_reports = collector.files, collector.ignored
+        for report in collector.files:
+            self.remark("report_pulled", path=report.device_path)
+        if collector.ignored:
+            self.remark("reports_ignored", count=collector.ignored)
