@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 DISCOVERY_LIMIT_S: Final = 30.0
 VIRTUAL_LOG: Final = "virtual-phones.log"
+VIRTUAL_EVENTS: Final = "virtual-phones.ndjson"  # what happened to them, faults included
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +121,23 @@ async def _sources(
         phones=[(phone.model, phone.os) for phone in config.virtual.phones],
         memory_scale=config.virtual.memory_scale,
         log=folder / VIRTUAL_LOG,
+        faults=_script(config),
+        events=folder / VIRTUAL_EVENTS,
     )
     farm = await stack.enter_async_context(virtual_phones(spec))
     # The client library reads the address from the environment in places that ignore its argument.
     os.environ[USBMUX_ENVIRONMENT] = farm.usbmux
     return (UsbmuxSource("virtual", farm.usbmux),)
+
+
+def _script(config: FleetConfig) -> list[dict[str, object]]:
+    """Return the faults of the configuration; one that makes no sense is refused here."""
+    from orchestrator.virtual.faults.engine import scripted
+
+    script = [fault.model_dump() for fault in config.virtual.faults]
+    for fault in script:
+        scripted(fault)
+    return script
 
 
 async def _participants(lab: Lab) -> Participants:
@@ -172,7 +185,7 @@ async def _campaign(lab: Lab, participants: Participants, package: AppPackage) -
         lab.options.output, plan, resolved_yaml(lab.config), virtual=lab.options.virtual
     )
     note(f"run {lab.run_id}: {len(plan.phones)} phones, {package.planned.kind} app")
-    log = lab.folder / VIRTUAL_LOG
+    files = [lab.folder / name for name in (VIRTUAL_LOG, VIRTUAL_EVENTS)]
     await Execution(
         config=lab.config,
         plan=plan,
@@ -181,7 +194,7 @@ async def _campaign(lab: Lab, participants: Participants, package: AppPackage) -
         ipa=package.ipa,
         own_phones=lab.options.virtual,
         journal_of=state.new_session if state else _unkept_session,
-        kept=[log] if log.exists() else [],
+        kept=[path for path in files if path.exists()],
     ).run(recorder)
     return recorder.paths.root
 

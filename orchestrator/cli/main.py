@@ -36,7 +36,7 @@ COMMANDS: Final = {
     "signoff": "Sign off a release from the evidence of runs; make keys; verify bundles.",
     "redact": "Copy a run fit to send out: names, UDIDs, processes and tokens replaced.",
     "selftest": "Prove that the checks can fail: every deliberate defect on virtual phones.",
-    "virtual": "Virtual iPhones: `fleet virtual serve`.",
+    "virtual": "Virtual iPhones: serve them, list them, let things go wrong with them.",
     "model": "Core ML packages: build, verify, inspect, lint, budget.",
 }
 EPILOG: Final = (

@@ -25,6 +25,7 @@ async def serve_until_signal(options: ServeOptions, *, json: bool) -> None:
             return
         print(f"export USBMUXD_SOCKET_ADDRESS={description.usbmux}")
         print(f"tunneld: {description.tunneld}")
+        print(f"control: {description.control}")
         for phone in description.phones:
             print(f"{phone.name:<8} {phone.model:<18} iOS {phone.os:<6} {phone.udid}")
         print("Serving until Ctrl-C.", flush=True)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from datetime import date
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    field_validator,
+    model_validator,
+)
 
 from orchestrator.config.fields import (
     Alias,
@@ -72,12 +79,18 @@ class VirtualPhoneSpec(Block):
 
 
 class FaultSpec(Block):
-    """A scripted fault of a virtual phone."""
+    """A scripted fault of a virtual phone; docs/virtual-iphones.md lists the kinds.
+
+    `at_s` counts from the moment the phones are ready, or from the first launch of an app on the
+    phone; `settings` are the kind's own.
+    """
 
     phone: Alias
     at_s: Positive
     kind: str
     for_s: Positive | None = None
+    since: Literal["ready", "launch"] = "ready"
+    settings: dict[str, JsonValue] = {}
 
 
 class VirtualBlock(Block):

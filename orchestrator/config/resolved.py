@@ -22,7 +22,4 @@ def resolved_yaml(config: FleetConfig) -> str:
 def unused_blocks(config: FleetConfig) -> list[str]:
     """Return the names of blocks that were given and that this version reads but does not use."""
     later = ("retry", "quarantine")
-    given = [name for name in later if name in config.model_fields_set]
-    if config.virtual.faults:
-        given.append("virtual.faults")
-    return given
+    return [name for name in later if name in config.model_fields_set]

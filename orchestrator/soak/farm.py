@@ -15,7 +15,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from orchestrator.domain.errors import FleetError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
     from pathlib import Path
 
     from anyio.abc import Process
@@ -39,6 +39,8 @@ class FarmSpec:
     phones: Sequence[tuple[str, str]]  # model, iOS
     memory_scale: int
     log: Path
+    faults: Sequence[Mapping[str, object]] = ()  # the script, as orchestrator.virtual reads it
+    events: Path | None = None  # file for the phones' event log
 
 
 class FarmError(FleetError):
@@ -56,6 +58,10 @@ async def virtual_phones(spec: FarmSpec) -> AsyncIterator[Farm]:
     command += ["--parent", str(os.getpid()), "--memory-scale", str(spec.memory_scale)]
     for model, version in spec.phones:
         command += ["--phone", f"{model}={version}"]
+    if spec.faults:
+        command += ["--faults", msgspec.json.encode(spec.faults).decode()]
+    if spec.events is not None:
+        command += ["--events", str(spec.events)]
     spec.log.parent.mkdir(parents=True, exist_ok=True)
     with spec.log.open("ab") as log:
         process = await anyio.open_process(command, stderr=log, start_new_session=True)

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.virtual.farm import DEFAULT_MEMORY_SCALE
+from orchestrator.virtual.faults.base import FaultError
+from orchestrator.virtual.faults.engine import scripted
 from orchestrator.virtual.identity import default_phones, phones_of
 from orchestrator.virtual.parent import watch_parent, watch_stdin
 from orchestrator.virtual.serve import ServeOptions, serve
+from orchestrator.virtual.settings import REPORT_DELAY_S
 
 if TYPE_CHECKING:
     from orchestrator.virtual.farm import FarmDescription
+    from orchestrator.virtual.faults.engine import ScriptedFault
 
 EXIT_USAGE = 2
 
@@ -25,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     parsed = _parser().parse_args(arguments)
     try:
         asyncio.run(_serve(parsed))
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, FaultError) as error:
         sys.stderr.write(f"{error}\n")
         return EXIT_USAGE
     return 0
@@ -46,6 +51,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--folder", type=Path, help="state of the phones; default: temporary")
     parser.add_argument("--memory-scale", type=int, default=DEFAULT_MEMORY_SCALE)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--report-delay", type=float, default=REPORT_DELAY_S, metavar="S")
+    parser.add_argument("--faults", metavar="JSON", help="a list of scripted faults")
+    parser.add_argument("--events", type=Path, metavar="FILE", help="append the event log here")
     parser.add_argument("--entitled", action="store_true", help="apps hold increased-memory-limit")
     return parser
 
@@ -59,7 +67,22 @@ def _options(parsed: argparse.Namespace) -> ServeOptions:
         memory_scale=parsed.memory_scale,
         seed=parsed.seed,
         entitled=parsed.entitled,
+        report_delay_s=parsed.report_delay,
+        faults=_faults(parsed.faults),
+        events=parsed.events,
     )
+
+
+def _faults(text: str | None) -> tuple[ScriptedFault, ...]:
+    """Return a script from JSON.
+
+    Raises:
+        ValueError: If it is no list of faults.
+    """
+    document = json.loads(text or "[]")
+    if not isinstance(document, list) or not all(isinstance(each, dict) for each in document):
+        raise ValueError("--faults takes a JSON list of objects")
+    return tuple(scripted(each) for each in document)
 
 
 def _phones(parsed: argparse.Namespace) -> list[tuple[str, str]]:
@@ -94,6 +117,7 @@ def _announce_json(description: FarmDescription) -> None:
 def _announce_text(description: FarmDescription) -> None:
     sys.stdout.write(f"USBMUXD_SOCKET_ADDRESS={description.usbmux}\n")
     sys.stdout.write(f"tunneld {description.tunneld}\n")
+    sys.stdout.write(f"control {description.control}\n")
     for phone in description.phones:
         sys.stdout.write(f"{phone.udid} {phone.name} {phone.model} iOS {phone.os}\n")
     sys.stdout.flush()

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from orchestrator.virtual.farm import Farm
     from orchestrator.virtual.wire import Stream
 
-CONTROL_NAME: Final = "control.sock"
 _LINE_LIMIT_BYTES: Final = 1 << 20
 
 

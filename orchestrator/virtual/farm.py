@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.virtual.connections import LOOPBACK, Listener, allow_many_sockets
-from orchestrator.virtual.control import CONTROL_NAME, ControlServer
+from orchestrator.virtual.control import ControlServer
 from orchestrator.virtual.events import EventLog
 from orchestrator.virtual.faults.engine import FaultEngine
 from orchestrator.virtual.identity import default_phones, identity_of, model_of
 from orchestrator.virtual.mux import PairRecords, Usbmuxd
 from orchestrator.virtual.phone import PhonePlan, VirtualPhone
 from orchestrator.virtual.pki import Pki
+from orchestrator.virtual.places import CONTROL_NAME, SOCKETS_PREFIX, SOCKETS_ROOT
 from orchestrator.virtual.services.diagnostics import PowerRequest
 from orchestrator.virtual.settings import (
     CHARGE_PERCENT_PER_MIN,
@@ -35,11 +36,6 @@ if TYPE_CHECKING:
 
 REBOOT_S: Final = 2.0
 DEFAULT_MEMORY_SCALE: Final = 32
-
-# Short and the same everywhere: a socket path holds 103 bytes on macOS, whose own temporary
-# folder takes 60 of them. Only this user can enter what is made there.
-SOCKETS_ROOT: Final = "/tmp"  # noqa: S108
-SOCKETS_PREFIX: Final = "vp-"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import inspect
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -16,9 +16,13 @@ from orchestrator.virtual.faults.vocabulary import fault_of, kind_of, settings_o
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from orchestrator.virtual.events import Event
     from orchestrator.virtual.farm import Farm
     from orchestrator.virtual.faults.base import Undo
     from orchestrator.virtual.phone import VirtualPhone
+
+
+Since: TypeAlias = Literal["ready", "launch"]
 
 
 class ScriptedFault(msgspec.Struct, frozen=True):
@@ -26,8 +30,9 @@ class ScriptedFault(msgspec.Struct, frozen=True):
 
     phones: str  # names or UDIDs with commas between, or `all`
     fault: Fault
-    at_s: float  # since the farm was ready
+    at_s: float
     for_s: float | None = None  # then it is undone; None: it lasts
+    since: Since = "ready"  # or from the first launch of an app on the phone
 
 
 def scripted(document: Mapping[str, Any]) -> ScriptedFault:
@@ -41,10 +46,11 @@ def scripted(document: Mapping[str, Any]) -> ScriptedFault:
         phones, kind = str(rest.pop("phone")), str(rest.pop("kind"))
         at_s, for_s = float(rest.pop("at_s")), rest.pop("for_s", None)
         settings = rest.pop("settings", None) or {}
+        since = msgspec.convert(rest.pop("since", "ready"), type=Since)
     except (KeyError, TypeError, ValueError) as error:
         raise FaultError(f"a scripted fault needs phone, kind and at_s: {error!r}") from error
     fault = fault_of(kind, {**settings, **rest})
-    return ScriptedFault(phones, fault, at_s, None if for_s is None else float(for_s))
+    return ScriptedFault(phones, fault, at_s, None if for_s is None else float(for_s), since)
 
 
 @dataclass(eq=False, slots=True)
@@ -74,7 +80,12 @@ class FaultEngine:
         for entry in script:
             self.phones(entry.phones)
         for entry in script:
-            self.hold(asyncio.ensure_future(self._play(entry)))
+            # A farm-wide moment is one; launches are each phone's own.
+            names = [entry.phones]
+            if entry.since == "launch":
+                names = [phone.udid for phone in self.phones(entry.phones)]
+            for name in names:
+                self.hold(asyncio.ensure_future(self._play(entry, name)))
 
     def hold(self, task: asyncio.Future[Any]) -> None:
         """Keep a task until it is done; `close` cancels it."""
@@ -128,12 +139,29 @@ class FaultEngine:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _play(self, entry: ScriptedFault) -> None:
+    async def _play(self, entry: ScriptedFault, phones: str) -> None:
+        if entry.since == "launch":
+            (phone,) = self.phones(phones)
+            await self._launch_on(phone)
         await asyncio.sleep(entry.at_s)
         try:
-            await self.begin(entry.phones, entry.fault, entry.for_s)
+            await self.begin(phones, entry.fault, entry.for_s)
         except FaultError as error:
             self._farm.events.record("", "fault_refused", kind=kind_of(entry.fault), why=str(error))
+
+    async def _launch_on(self, phone: VirtualPhone) -> None:
+        """Wait for the launch of an app."""
+        launched = asyncio.Event()
+
+        def look(event: Event) -> None:
+            if event.phone == phone.identity.name and event.kind == "app_launched":
+                launched.set()
+
+        self._farm.events.listeners.add(look)
+        try:
+            await launched.wait()
+        finally:
+            self._farm.events.listeners.discard(look)
 
     async def _begin_on(self, phone: VirtualPhone, fault: Fault) -> Active | None:
         kind, facts = kind_of(fault), _flat(settings_of(fault))
