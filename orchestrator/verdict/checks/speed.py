@@ -236,7 +236,7 @@ class PerfFlatDecode(_SpeedCheck):
     )
     _BINS: Final = 24
     _MOST_STEPS: Final = 48  # of a bin
-    _LEAST_STEPS: Final = 16  # of a bin
+    _LEAST_STEPS: Final = 8  # of a bin
     _MAKES_UP_RATIO: Final = 0.8  # of the set time of a step
 
     def __init__(self, setting: Setting) -> None:
