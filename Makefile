@@ -20,7 +20,7 @@ lint: $(SETUP)
 	$(BIN)/lint-imports
 
 unit: $(SETUP)
-	$(BIN)/pytest -q -m "not full_length and not deep and not device"
+	$(BIN)/pytest -q -m "not full_length and not deep and not chaos and not device"
 
 # Where there is no Swift toolchain the Swift part cannot be tested; that is said, not hidden.
 swift-test:
@@ -32,15 +32,20 @@ swift-test:
 full-length: $(SETUP)
 	$(BIN)/pytest -q -m full_length
 
+# Kills and faults in the middle of runs, CELLS of each kind: make chaos SEED=1 CELLS=3
+SEED ?= 1
+CELLS ?= 3
+chaos: $(SETUP)
+	SEED=$(SEED) CELLS=$(CELLS) $(BIN)/pytest -q -rP -m chaos tests/chaos tests/end_to_end
+
 # One parser or all: make fuzz TARGET=ips N=200000 SEED=1
 TARGET ?= all
 N ?= 5000
-SEED ?= 1
 fuzz: $(SETUP)
 	$(BIN)/python -m tests.fuzz --target $(TARGET) --n $(N) --seed $(SEED)
 
 deep: $(SETUP)
-	$(BIN)/pytest -q -m "deep or full_length"
+	$(BIN)/pytest -q -m "deep or chaos or full_length"
 
 $(SETUP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed")'

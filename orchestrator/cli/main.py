@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 COMMANDS: Final = {
     "soak": "Soak phones and state per phone whether the contract held.",
     "resume": "Go on with a run whose process died.",
+    "retry": "Soak the phones of a run again that failed, or that the lab failed.",
+    "status": "Show how far a run is.",
+    "watch": "Look at a run until it ends.",
+    "stop": "Stop a run in order, report included.",
+    "who": "List the phones that runs hold.",
+    "unlock": "Free a phone by ending the run that holds it.",
     "report": "Remake all reports of a run from its directory.",
     "crashlog": "Read diagnostic reports: `fleet crashlog parse PATH...`.",
     "devices": "List the phones that are attached.",

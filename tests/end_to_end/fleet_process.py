@@ -86,7 +86,8 @@ def environment(folder: Path, **changes: str) -> dict[str, str]:
     """An environment whose home and state folders are the test's own."""
     home = folder / "home"
     home.mkdir(exist_ok=True)
-    kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
+    names = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH")
+    kept = {name: os.environ[name] for name in names if name in os.environ}
     return {
         **kept,
         "HOME": str(home),

@@ -1,0 +1,86 @@
+"""`fleet status [RUN]` and `fleet watch [RUN]`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from orchestrator.soak.progress import PhoneProgress, RunProgress
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command()
+def status(
+    run: Annotated[
+        str | None, typer.Argument(help="A run directory or id; default the latest.")
+    ] = None,
+    output: Annotated[Path, typer.Option(help="Where run folders are.")] = Path("runs"),
+    json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
+    follow: Annotated[
+        float | None, typer.Option(min=0.2, help="Print again every so many seconds until it ends.")
+    ] = None,
+) -> None:
+    """Show how far a run is: its phones' phases, tokens and time left.
+
+    Exits 0 whatever the run says. Examples: fleet status; fleet status runs/latest --follow 5
+    """
+    import msgspec
+
+    from orchestrator.cli.run_argument import run_folder
+    from orchestrator.runlog.layout import RunPaths
+
+    paths = RunPaths(run_folder(run, output))
+    while True:
+        progress = _read(paths.root)
+        if json:
+            print(msgspec.json.encode(progress).decode(), flush=True)
+        else:
+            print("\n".join(_lines(progress, time.time())), flush=True)
+        if follow is None or progress.state != "running":
+            return
+        time.sleep(follow)
+
+
+def _read(folder: Path) -> RunProgress:
+    from orchestrator.runlog.layout import RunPaths
+    from orchestrator.soak.locks import holders, lock_folder
+    from orchestrator.soak.progress import process_lives, run_progress
+
+    paths = RunPaths(folder)
+    now_s = time.time()
+    progress = run_progress(paths, now_s, owner_lives=False)
+    if progress.state == "ended":
+        return progress
+    # A pid may be somebody else's by now; a lock is held by its owner alone. A run of a self-test
+    # holds none, because its phones are its own.
+    held = any(owner.run_id == progress.run_id for owner in holders(lock_folder()))
+    lives = held and process_lives(progress.owner_pid)
+    return run_progress(paths, now_s, owner_lives=lives)
+
+
+def _lines(progress: RunProgress, now_s: float) -> Iterator[str]:
+    advice = "  (its process died: `fleet resume` goes on with it)"
+    since_s = (progress.ended_s or now_s) - progress.started_s
+    yield (
+        f"run {progress.run_id}  {progress.state}  {since_s:.0f} s"
+        f"{advice if progress.state == 'left' else ''}"
+    )
+    for phone in progress.phones:
+        yield _line(phone)
+
+
+def _line(phone: PhoneProgress) -> str:
+    tokens = "" if phone.tokens_total is None else f"{phone.tokens_total} tokens"
+    left = "" if phone.inference_left_s is None else f"about {phone.inference_left_s:.0f} s left"
+    attempt = "" if phone.attempt == 1 else f"attempt {phone.attempt}"
+    age = ""
+    if phone.phase == "soak" and phone.last_record_age_s is not None:
+        age = f"last record {phone.last_record_age_s:.0f} s ago"
+    return f"{phone.alias:<16} {phone.phase:<10} {tokens:<14} {left:<18} {age} {attempt}".rstrip()

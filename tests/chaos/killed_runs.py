@@ -1,0 +1,114 @@
+"""Runs on served phones whose orchestrator is killed at a random instant and then resumed."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tests.end_to_end.fleet_process import FinishedRun, records, run_fleet, start_fleet, wait_for
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Nothing but the kernel's warning depends on time: tokens are equal up to it, and all checks after.
+WORKLOAD = (
+    *("--duration", "30s"),
+    *("--set", "workload.decode_tokens_per_s=600"),
+    *("--set", "workload.warn_at_tokens=[500]"),
+    *("--set", "workload.ballast_from_token=1200"),
+    *("--set", "workload.ballast_to_token=1700"),
+    *("--set", "workload.stop_after_tokens=2400"),
+    *("--set", "evidence.report_wait_s=5"),
+)
+NO_PHASE = "start"
+
+
+@dataclass(frozen=True, slots=True)
+class PhoneEnd:
+    """What must be equal in a disturbed run and an undisturbed one."""
+
+    outcome: str
+    cause: str
+    checks: tuple[tuple[str, str], ...]
+    ids: tuple[int, ...]  # of all tokens before the kernel's warning
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """When an orchestrator was killed, and what followed."""
+
+    after_s: float
+    phases: tuple[str, ...]
+    run: FinishedRun
+    resumed_s: float
+
+
+def soak(folder: Path, usbmux: str) -> tuple[FinishedRun, float]:
+    """Soak undisturbed; return the run and the seconds from its directory to its end."""
+    output = folder / "runs"
+    process = _started(folder, usbmux)
+    wait_for((output / "latest").exists, 60, "the run directory")
+    began_s = time.monotonic()
+    stdout, stderr = process.communicate(timeout=120)
+    took_s = time.monotonic() - began_s
+    return FinishedRun(output, process.returncode, stdout, stderr), took_s
+
+
+def killed_and_resumed(folder: Path, usbmux: str, after_s: float) -> Kill:
+    """Kill a run some seconds after its directory was made, and resume it."""
+    output = folder / "runs"
+    process = _started(folder, usbmux)
+    wait_for((output / "latest").exists, 60, "the run directory")
+    time.sleep(after_s)
+    process.kill()
+    process.communicate(timeout=10)
+    left = FinishedRun(output, -9, "", "")
+    phases = tuple(str(event["facts"]["name"]) for event in left.events("phase")[-2:])
+    began_s = time.monotonic()
+    resumed = run_fleet(folder, "resume", "--output", str(output), limit_s=120)
+    return Kill(after_s, phases or (NO_PHASE,), resumed, time.monotonic() - began_s)
+
+
+def ends_of(run: FinishedRun) -> dict[str, PhoneEnd]:
+    """Return the ends of a run's phones by UDID; every (launch, seq) is there once."""
+    devices = {device.name[-8:]: device for device in run.devices()}
+    return {
+        phone["udid"]: PhoneEnd(
+            phone["outcome"],
+            phone["cause"],
+            tuple((check["id"], check["result"]) for check in phone["checks"]),
+            _ids_until_warning(_complete(records(devices[phone["udid"][-8:]]))),
+        )
+        for phone in run.summary["phones"]
+    }
+
+
+def instants(seed: int, count: int, span_s: float) -> list[float]:
+    """Return random seconds within a run, one in each of `count` equal parts of it."""
+    chance = random.Random(seed)
+    return [span_s * (part + chance.random()) / count for part in range(count)]
+
+
+def _started(folder: Path, usbmux: str) -> Any:  # noqa: ANN401 - a process
+    folder.mkdir(exist_ok=True)
+    output = str(folder / "runs")
+    return start_fleet(folder, "soak", *WORKLOAD, "--output", output, USBMUXD_SOCKET_ADDRESS=usbmux)
+
+
+def _complete(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    assert len({line["launch"] for line in lines}) == 1
+    assert [line["seq"] for line in lines] == list(range(1, len(lines) + 1))
+    assert lines[-1]["kind"] == "bye"
+    return lines
+
+
+def _ids_until_warning(lines: list[dict[str, Any]]) -> tuple[int, ...]:
+    ids: list[int] = []
+    for line in lines:
+        if line["kind"] == "memory_warning" and line["origin"] == "kernel":
+            break
+        if line["kind"] == "tokens":
+            ids += line["ids"]
+    return tuple(ids)
