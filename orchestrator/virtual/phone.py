@@ -21,10 +21,12 @@ from orchestrator.virtual.services.apps.proxy import InstallationProxy
 from orchestrator.virtual.services.apps.store import AppStore
 from orchestrator.virtual.services.crash_reports import serve_crash_mover
 from orchestrator.virtual.services.developer import Amfi, ImageMounter
-from orchestrator.virtual.services.diagnostics import DiagnosticsRelay
+from orchestrator.virtual.services.diagnostics import DiagnosticsRelay, PowerRequest
 from orchestrator.virtual.services.house_arrest import HouseArrestService
-from orchestrator.virtual.services.liveness import serve_heartbeat, serve_notification_proxy
+from orchestrator.virtual.services.liveness import serve_heartbeat
 from orchestrator.virtual.services.logs.stream import OsTraceRelay, SyslogRelay
+from orchestrator.virtual.services.notifications import NotificationHub
+from orchestrator.virtual.services.profiles import ProvisioningAgent
 from orchestrator.virtual.settings import Settings
 from orchestrator.virtual.tampering import tampered
 from orchestrator.virtual.tunnel.proxy import CoreDeviceProxy
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
     from orchestrator.virtual.events import EventLog
     from orchestrator.virtual.identity import Identity
     from orchestrator.virtual.pki import Pki
-    from orchestrator.virtual.services.diagnostics import PowerRequest
     from orchestrator.virtual.wire import Service, Stream
 
 COREDEVICE_PROXY: Final = "com.apple.internal.devicecompute.CoreDeviceProxy"
@@ -98,8 +99,11 @@ class VirtualPhone:
         self.machine = Machine(facts, self.settings, AppStore(plan.folder), events)
         self.pairings = Pairings(plan.folder / "pairings.plist", pki, self.settings)
         values = DeviceValues(plan.identity, self.settings, pki.keys, plan.memory_scale)
-        self._lockdownd = Lockdownd(values, self.pairings, self)
+        self._lockdownd = Lockdownd(
+            values, self.pairings, self, lambda: on_power(self, PowerRequest.SHUTDOWN)
+        )
         self._connections = Connections()
+        self.notifications = NotificationHub()
         self._services = self._classic_services(lambda request: on_power(self, request))
         self.remote_services = self._remote_services()
         self._tunnel_ports = _TunnelPorts(self)
@@ -199,7 +203,9 @@ class VirtualPhone:
         """Return the services that lockdown starts."""
         settings, machine, product = self.settings, self.machine, self.identity.model.product_type
         diagnostics = DiagnosticsRelay(self.identity, settings, on_power)
-        proxy = InstallationProxy(machine.apps, self._media, self.identity, settings, machine)
+        proxy = InstallationProxy(
+            machine.apps, self._media, self.identity, settings, machine, self.notifications.post
+        )
         services: dict[str, Service] = {
             "com.apple.afc": self._serve_media,
             "com.apple.amfi.lockdown": Amfi(settings).serve,
@@ -212,7 +218,8 @@ class VirtualPhone:
             ).serve,
             "com.apple.mobile.installation_proxy": proxy.serve,
             "com.apple.mobile.mobile_image_mounter": ImageMounter(self.identity, settings).serve,
-            "com.apple.mobile.notification_proxy": serve_notification_proxy,
+            "com.apple.mobile.notification_proxy": self.notifications.serve,
+            "com.apple.misagent": ProvisioningAgent().serve,
             "com.apple.os_trace_relay": OsTraceRelay(machine).serve,
             "com.apple.syslog_relay": SyslogRelay(machine).serve,
         }

@@ -79,6 +79,11 @@ class Stream:
         body = plistlib.dumps(value)
         await self.send(_PREFIX[order].pack(len(body)) + body)
 
+    def queue_plist(self, value: Plist) -> None:
+        """Send one plist without waiting for room: a slow client must hold nobody up."""
+        body = plistlib.dumps(value)
+        self.writer.write(_PREFIX["big"].pack(len(body)) + body)
+
     async def send(self, data: bytes) -> None:
         """Send bytes and wait for room."""
         self.writer.write(data)

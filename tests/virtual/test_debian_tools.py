@@ -10,6 +10,8 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,14 +38,45 @@ class Peers:
         self._environment = client_environment(farm)
 
     def run(self, tool: str, *arguments: str) -> str:
-        """Return what a tool prints; skip where it is not installed."""
-        path = shutil.which(tool)
-        if path is None:
-            if os.environ.get("FLEET_REQUIRE_PEERS") == "1":
-                pytest.fail(f"{tool} is not installed, and FLEET_REQUIRE_PEERS=1")
-            pytest.skip(f"{tool} is not installed")
-        ended = subprocess.run(
-            [path, *arguments],
+        """Return what a tool prints."""
+        ended = self._ended(tool, *arguments)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        return ended.stdout
+
+    def refusal(self, tool: str, *arguments: str) -> str:
+        """Return what a tool says that fails."""
+        ended = self._ended(tool, *arguments)
+        assert ended.returncode != 0, ended.stdout
+        return ended.stdout + ended.stderr
+
+    def until(self, text: str, tool: str, *arguments: str) -> str:
+        """Run a tool that never ends until it prints a text; return what it printed."""
+        printed = ""
+        with self.start(tool, *arguments) as process:
+            assert process.stdout is not None
+            try:
+                while text not in printed:
+                    line = process.stdout.readline()
+                    assert line, printed
+                    printed += line
+            finally:
+                process.kill()
+        return printed
+
+    def start(self, tool: str, *arguments: str) -> subprocess.Popen[str]:
+        """Start a tool; its output is its caller's to read."""
+        return subprocess.Popen(
+            [found("stdbuf"), "-oL", found(tool), *arguments],
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def _ended(self, tool: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [found(tool), *arguments],
             env=self._environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -51,8 +84,16 @@ class Peers:
             timeout=LIMIT_S,
             check=False,
         )
-        assert ended.returncode == 0, ended.stdout + ended.stderr
-        return ended.stdout
+
+
+def found(tool: str) -> str:
+    """Return the path of a tool; skip where it is not installed."""
+    path = shutil.which(tool)
+    if path is None:
+        if os.environ.get("FLEET_REQUIRE_PEERS") == "1":
+            pytest.fail(f"{tool} is not installed, and FLEET_REQUIRE_PEERS=1")
+        pytest.skip(f"{tool} is not installed")
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +153,83 @@ def test_idevicecrashreport_keeps_and_copies(peers: Peers, folder: Path, tmp_pat
     report.unlink()
 
 
+def test_ideviceinstaller_lists_system_apps_and_removes_what_it_installed(
+    peers: Peers, tmp_path: Path
+) -> None:
+    listed = peers.run("ideviceinstaller", "-u", peers.udid, "-l", "-o", "list_system")
+    assert "com.apple.mobilesafari" in listed
+    peers.run("ideviceinstaller", "-u", peers.udid, "-i", str(pack(tmp_path / "soak.ipa")))
+    peers.run("ideviceinstaller", "-u", peers.udid, "-U", BUNDLE_ID)
+    assert BUNDLE_ID not in peers.run("ideviceinstaller", "-u", peers.udid, "-l")
+
+
+def test_idevicedate_tells_the_time(peers: Peers) -> None:
+    told = peers.run("idevicedate", "-u", peers.udid)
+    assert str(datetime.now(UTC).year) in told
+
+
+def test_idevicename_reads_and_sets_the_name(peers: Peers) -> None:
+    before = peers.run("idevicename", "-u", peers.udid).strip()
+    peers.run("idevicename", "-u", peers.udid, "rack 7")
+    assert peers.run("idevicename", "-u", peers.udid).strip() == "rack 7"
+    peers.run("idevicename", "-u", peers.udid, before)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("diagnostics", "GasGauge"), "CycleCount"),
+        (("diagnostics", "All"), "DesignCapacity"),
+        (("ioreg", "IOService"), "IOPlatformExpertDevice"),
+        (("ioregentry", "AppleSmartBattery"), "NominalChargeCapacity"),
+        (("mobilegestalt", "ProductType"), "MobileGestaltDeprecated"),
+    ],
+)
+def test_idevicediagnostics_shows(peers: Peers, arguments: tuple[str, str], text: str) -> None:
+    assert text in peers.run("idevicediagnostics", "-u", peers.udid, *arguments)
+
+
+def test_idevicesyslog_follows_the_log(peers: Peers) -> None:
+    assert "wifid" in peers.until("locationd", "idevicesyslog", "-u", peers.udid)
+
+
+def test_idevicenotificationproxy_hears_what_is_posted(peers: Peers) -> None:
+    name = "com.example.bell"
+    with peers.start("idevicenotificationproxy", "-u", peers.udid, "observe", name) as observer:
+        assert observer.stdout is not None
+        try:
+            assert name in observer.stdout.readline()
+            peers.run("idevicenotificationproxy", "-u", peers.udid, "post", name)
+            assert name in observer.stdout.readline()
+        finally:
+            observer.kill()
+
+
+def test_ideviceimagemounter_finds_no_developer_image_on_ios_18(peers: Peers) -> None:
+    assert "ImagePresent: false" in peers.run("ideviceimagemounter", "-u", peers.udid, "-l")
+
+
+def test_ideviceprovision_finds_no_profile(peers: Peers) -> None:
+    assert "0 provisioning profiles" in peers.run("ideviceprovision", "-u", peers.udid, "list")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("idevicescreenshot", ("shot.png",)),
+        ("idevicesetlocation", ("48.1", "11.6")),
+        ("idevicebackup2", ("info", ".")),
+        ("idevicedebug", ("run", "com.example.nope")),
+    ],
+)
+def test_tools_for_services_that_are_not_there_say_so(
+    peers: Peers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str, arguments: tuple[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = peers.refusal(tool, "-u", peers.udid, *arguments).lower()
+    assert "could not" in said
+
+
 def test_pymobiledevice3_lists_the_phone(peers: Peers) -> None:
     (device,) = json.loads(peers.run(PYMOBILEDEVICE3, "usbmux", "list"))
     assert device["Identifier"] == peers.udid
@@ -139,3 +257,13 @@ def test_pymobiledevice3_lists_apps_and_reports(
 def test_pymobiledevice3_launches_through_the_tunnel(peers: Peers, installed: None) -> None:
     launch = ("developer", "dvt", "launch", BUNDLE_ID)
     assert "launched" in peers.run(PYMOBILEDEVICE3, *launch).lower()
+
+
+def test_idevicediagnostics_restarts_the_phone(peers: Peers) -> None:
+    """The last one: the phone is away for a while."""
+    peers.run("idevicediagnostics", "-u", peers.udid, "restart")
+    deadline_s = time.monotonic() + LIMIT_S
+    while peers.udid in peers.run("idevice_id", "-l"):
+        assert time.monotonic() < deadline_s
+    while peers.udid not in peers.run("idevice_id", "-l"):
+        assert time.monotonic() < deadline_s

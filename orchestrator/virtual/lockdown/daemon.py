@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LOCKDOWN_PORT: Final = 62078
 IDLE_LIMIT_S: Final = 60.0  # then lockdownd closes a connection from usbmux
 
-_NEEDS_SESSION: Final = frozenset({"SetValue", "RemoveValue", "StartService"})
+_NEEDS_SESSION: Final = frozenset({"SetValue", "RemoveValue", "StartService", "EnterRecovery"})
 
 
 class ServiceStarter(Protocol):
@@ -32,16 +32,29 @@ class ServiceStarter(Protocol):
 class Lockdownd:
     """The daemon; `serve` and `serve_trusted` each answer one connection."""
 
-    def __init__(self, values: DeviceValues, pairings: Pairings, starter: ServiceStarter) -> None:
-        self._values, self._pairings, self._starter = values, pairings, starter
+    def __init__(
+        self,
+        values: DeviceValues,
+        pairings: Pairings,
+        starter: ServiceStarter,
+        leave: Callable[[], None],
+    ) -> None:
+        """Make the daemon of one phone; `leave` takes it away for recovery mode."""
+        self._values, self._pairings = values, pairings
+        self._starter, self._leave = starter, leave
 
     async def serve(self, stream: Stream) -> None:
         """Answer a connection from usbmux, which must open a session to be trusted."""
-        await _Conversation(self._values, self._pairings, self._starter, trusted=False).run(stream)
+        await self._conversation(trusted=False).run(stream)
 
     async def serve_trusted(self, stream: Stream) -> None:
         """Answer a connection from the tunnel, which is trusted already."""
-        await _Conversation(self._values, self._pairings, self._starter, trusted=True).run(stream)
+        await self._conversation(trusted=True).run(stream)
+
+    def _conversation(self, *, trusted: bool) -> _Conversation:
+        return _Conversation(
+            self._values, self._pairings, self._starter, self._leave, trusted=trusted
+        )
 
 
 class _Conversation:
@@ -50,10 +63,12 @@ class _Conversation:
         values: DeviceValues,
         pairings: Pairings,
         starter: ServiceStarter,
+        leave: Callable[[], None],
         *,
         trusted: bool,
     ) -> None:
-        self._values, self._pairings, self._starter = values, pairings, starter
+        self._values, self._pairings = values, pairings
+        self._starter, self._leave = starter, leave
         self._trusted = trusted
         self._session: str | None = None
         self._pending_tls: ssl.SSLContext | None = None
@@ -68,6 +83,7 @@ class _Conversation:
             "StartSession": self._start_session,
             "StopSession": self._stop_session,
             "StartService": self._start_service,
+            "EnterRecovery": self._enter_recovery,
             "Goodbye": lambda _: {"Result": "Success"},
         }
 
@@ -132,6 +148,11 @@ class _Conversation:
 
     def _stop_session(self, _request: Plist) -> Plist:
         self._session = None
+        return {"Result": "Success"}
+
+    def _enter_recovery(self, _request: Plist) -> Plist:
+        """Go to recovery mode, where usbmuxd does not see a phone: it is switched off."""
+        asyncio.get_running_loop().call_soon(self._leave)
         return {"Result": "Success"}
 
     def _start_service(self, request: Plist) -> Plist:

@@ -68,7 +68,18 @@ class DiagnosticsRelay:
         wanted = {request.get("EntryClass"), request.get("EntryName")}
         if wanted & _BATTERY_CLASSES:
             return {"IORegistry": self._battery()}
-        return {"IORegistry": self._expert()} if wanted & _PLATFORM_CLASSES else {}
+        if wanted & _PLATFORM_CLASSES:
+            return {"IORegistry": self._expert()}
+        return {} if wanted != {None} else {"IORegistry": self._root(request.get("CurrentPlane"))}
+
+    def _root(self, plane: object) -> dict[str, Any]:
+        """Return the top of a plane, for tools that walk the registry."""
+        children = [
+            {"name": "IOPlatformExpertDevice", "properties": self._expert(), "children": []},
+            {"name": "AppleSmartBattery", "properties": self._battery(), "children": []},
+        ]
+        name = plane if isinstance(plane, str) else "IOService"
+        return {"name": "Root", "properties": {"CurrentPlane": name}, "children": children}
 
     def _expert(self) -> dict[str, Any]:
         """Return the root of the device tree, as `ioregentry` tools ask for it."""

@@ -1,4 +1,4 @@
-"""com.apple.mobile.heartbeat and com.apple.mobile.notification_proxy."""
+"""com.apple.mobile.heartbeat."""
 
 from __future__ import annotations
 
@@ -20,12 +20,3 @@ async def serve_heartbeat(stream: Stream) -> None:
         async with asyncio.timeout(_ANSWER_LIMIT_S):
             await stream.read_plist()
         await asyncio.sleep(HEARTBEAT_PERIOD_S)
-
-
-async def serve_notification_proxy(stream: Stream) -> None:
-    """Take observations and posts; a virtual phone has no notifications of its own to send."""
-    while True:
-        request = await stream.read_plist()
-        if request.get("Command") == "Shutdown":
-            await stream.send_plist({"Command": "ProxyDeath"})
-            return

@@ -23,6 +23,7 @@ from pymobiledevice3.exceptions import (
 from pymobiledevice3.lockdown import UsbmuxLockdownClient, create_using_usbmux
 
 from orchestrator.virtual.settings import TrustAnswer
+from tests.virtual.waiting import until
 
 if TYPE_CHECKING:
     from orchestrator.virtual.farm import Farm
@@ -79,6 +80,30 @@ async def test_values_can_be_set_and_the_name_is_one(
     assert await lockdown.get_value(key="DeviceName") == "rack 3"
     await lockdown.set_value(7, "com.apple.mobile.battery", "Mark")
     assert await lockdown.get_value("com.apple.mobile.battery", "Mark") == 7
+
+
+async def test_a_connection_that_is_idle_too_long_is_dropped(
+    lockdown: UsbmuxLockdownClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orchestrator.virtual.lockdown.daemon.IDLE_LIMIT_S", 0.05)
+    client = await create_using_usbmux(serial=lockdown.identifier, autopair=False)
+    assert client.service is not None
+    async with asyncio.timeout(5):
+        assert await client.service.reader.read() == b""
+    assert await client.get_value(key="DeviceName") == "vp-01"  # it connects anew
+    await client.close()
+
+
+async def test_a_phone_in_recovery_mode_is_gone(
+    farm: Farm, phone: VirtualPhone, lockdown: UsbmuxLockdownClient
+) -> None:
+    await lockdown.enter_recovery()  # type: ignore[no-untyped-call]
+    await until(lambda: not farm.mux.is_attached(phone))
+
+
+async def test_domains_that_tools_print_are_there(lockdown: UsbmuxLockdownClient) -> None:
+    for domain in ("com.apple.international", "com.apple.mobile.wireless_lockdown"):
+        assert await lockdown.get_value(domain)
 
 
 async def test_an_unknown_service_is_refused(lockdown: UsbmuxLockdownClient) -> None:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pymobiledevice3.exceptions import ConnectionTerminatedError
 from pymobiledevice3.services.amfi import AmfiService
 from pymobiledevice3.services.diagnostics import DiagnosticsService
+from pymobiledevice3.services.installation_proxy import InstallationProxyService
 from pymobiledevice3.services.mobile_image_mounter import MobileImageMounterService
 from pymobiledevice3.services.os_trace import OsTraceService, parse_syslog_entry
 
 from orchestrator.virtual.kernel import LogLine
 from orchestrator.virtual.services.logs.bus import MAX_WAITING_LINES, LogBus
 from orchestrator.virtual.services.logs.stream import encode_record
+from tests.virtual.apps import pack
 from tests.virtual.waiting import until
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pymobiledevice3.lockdown import UsbmuxLockdownClient
 
     from orchestrator.virtual.farm import Farm
@@ -137,6 +142,45 @@ async def test_a_heartbeat_asks_for_an_answer(lockdown: UsbmuxLockdownClient) ->
     service = await lockdown.start_lockdown_service("com.apple.mobile.heartbeat")
     assert (await service.recv_plist())["Command"] == "Marco"
     await service.send_plist({"Command": "Polo"})
+    await service.close()
+
+
+async def test_a_notification_reaches_those_who_observe_it(
+    lockdown: UsbmuxLockdownClient, tmp_path: Path
+) -> None:
+    service = await lockdown.start_lockdown_service("com.apple.mobile.notification_proxy")
+    installed = {"Command": "RelayNotification", "Name": "com.apple.mobile.application_installed"}
+    await service.send_plist({"Command": "ObserveNotification", "Name": installed["Name"]})
+    await service.send_plist({"Command": "ObserveNotification", "Name": "bell"})
+    await service.send_plist({"Command": "PostNotification", "Name": "bell"})
+    assert await service.recv_plist() == {"Command": "RelayNotification", "Name": "bell"}
+    async with InstallationProxyService(lockdown) as proxy:
+        await proxy.install_from_local(pack(tmp_path / "soak.ipa"))
+    assert await service.recv_plist() == installed
+    await service.close()
+
+
+async def test_profiles_are_kept_as_they_are(lockdown: UsbmuxLockdownClient) -> None:
+    service = await lockdown.start_lockdown_service("com.apple.misagent")
+
+    async def ask(**request: str | bytes) -> dict[str, Any]:
+        answer: dict[str, Any] = await service.send_recv_plist(request)
+        return answer
+
+    assert (await ask(MessageType="CopyAll"))["Payload"] == []
+    assert (await ask(MessageType="Install", Profile=b"signed"))["Status"] == 0
+    assert (await ask(MessageType="CopyAll"))["Payload"] == [b"signed"]
+    assert (await ask(MessageType="Install", Profile="no bytes"))["Status"] != 0
+    assert (await ask(MessageType="Remove", ProfileID="nope"))["Status"] != 0
+    assert (await ask(MessageType="Fly"))["Status"] != 0
+    await service.close()
+
+
+async def test_syslog_speaks_at_once_and_goes_on(lockdown: UsbmuxLockdownClient) -> None:
+    service = await lockdown.start_lockdown_service("com.apple.syslog_relay")
+    async with asyncio.timeout(0.5):
+        first = await service.recvall(3)
+    assert first == f"{datetime.now().astimezone():%b}".encode()
     await service.close()
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from orchestrator.virtual.services.afc.confinement import Confinement
 from orchestrator.virtual.services.apps.package import InstallRefusedError, inspect, unpack
 from orchestrator.virtual.services.apps.system_apps import SYSTEM_APPS
+from orchestrator.virtual.services.notifications import APP_INSTALLED, APP_UNINSTALLED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -42,7 +43,9 @@ class InstallationProxy:
         identity: Identity,
         settings: Settings,
         killer: AppKiller,
+        post: Callable[[str], None],
     ) -> None:
+        self._post = post
         self._apps, self._media, self._settings = apps, media, settings
         self._identity, self._killer = identity, killer
         self._commands: dict[str, Callable[[Stream, Plist], Coroutine[Any, Any, None]]] = {
@@ -132,6 +135,7 @@ class InstallationProxy:
             await _progress(stream, "VerifyingApplication", 40)
             self._refuse_if_told()
             await self._adopt(stream, package)
+        self._post(APP_INSTALLED)
         await stream.send_plist({"Status": "Complete"})
 
     def _refuse_if_told(self) -> None:
@@ -167,6 +171,7 @@ class InstallationProxy:
             raise InstallRefusedError("APIInternalError", f"{bundle_id} is part of the system")
         # An app that is not there is no error on a phone either.
         await self._killer.uninstall(bundle_id)
+        self._post(APP_UNINSTALLED)
         await stream.send_plist({"Status": "Complete"})
 
 
