@@ -58,9 +58,8 @@ _FIRST_TUNNEL_PORT: Final = 58_800
 # As on a phone: retired reports and sysdiagnoses have folders of their own.
 _CRASH_FOLDERS: Final = ("DiagnosticLogs", "Retired")
 _MEDIA_FOLDERS: Final = (
-    *("AirFair", "Books", "DCIM", "Downloads", "HighlandPark", "LoFiCloudAssets"),
-    *("ManagedPurchases", "MediaAnalysis", "PhotoData", "Photos", "Podcasts", "PublicStaging"),
-    *("Purchases", "Radio", "Recordings", "Safari", "general_storage", "iTunes_Control/iTunes"),
+    *("AirFair", "Books", "DCIM", "Downloads", "MediaAnalysis", "PhotoData", "Photos"),
+    *("Podcasts", "PublicStaging", "Purchases", "Recordings", "Safari", "iTunes_Control"),
 )
 
 

@@ -18,7 +18,9 @@ END_LIMIT_S = 10
 
 
 @contextmanager
-def child_farm(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+def child_farm(
+    *arguments: str, end_limit_s: float = END_LIMIT_S
+) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
     """Start a farm, read its ready line, and make sure that it has ended."""
     command = [sys.executable, "-m", "orchestrator.virtual", "--json", *arguments]
     with subprocess.Popen(
@@ -31,7 +33,7 @@ def child_farm(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], dict[st
         finally:
             process.terminate()
             try:
-                process.wait(END_LIMIT_S)
+                process.wait(end_limit_s)
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise
