@@ -23,10 +23,6 @@ struct Pacer {
   private let clock: LaunchClock
   private var dueNs: Int64
 
-  /// How far behind the set speed a step may be and still be made up for. More is a pause, and no phone computes faster
-  /// after one.
-  private static let longestCatchUpNs: Int64 = 100_000_000
-
   init(clock: LaunchClock) {
     self.clock = clock
     dueNs = clock.nowNs
@@ -34,9 +30,10 @@ struct Pacer {
 
   /// Returns when a prediction of `count` tokens at `tokensPerS` that begins now is due.
   mutating func schedule(count: Int, tokensPerS: Double) -> Int64 {
-    let nowNs = clock.nowNs
-    let fromNs = nowNs - dueNs > Self.longestCatchUpNs ? nowNs : dueNs
-    dueNs = fromNs + Int64(Double(count) * 1e9 / tokensPerS)
+    let stepNs = Int64(Double(count) * 1e9 / tokensPerS)
+    // A step makes up for lateness by half of its length at most: what is late by more was a pause, and no phone computes
+    // faster after one.
+    dueNs = max(dueNs, clock.nowNs - stepNs / 2) + stepNs
     return dueNs
   }
 }

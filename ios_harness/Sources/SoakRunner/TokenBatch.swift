@@ -60,24 +60,27 @@ struct TurnView {
   private var hash = SHA256()
   private var assembler = UTF8Assembler()
   private let text: any TokenText
+  private let endIDs: [Token]
   private let assemblesText: Bool
 
   /// - Parameters:
   ///   - text: Turns ids into bytes.
+  ///   - endIDs: Give no text.
   ///   - assemblesText: Whether incomplete characters are held back.
-  init(text: any TokenText, assemblesText: Bool) {
+  init(text: any TokenText, endIDs: [Token], assemblesText: Bool) {
     self.text = text
+    self.endIDs = endIDs
     self.assemblesText = assemblesText
   }
 
   /// Bytes of a character that is not whole yet.
   var heldBytes: Int { assembler.heldCount }
 
-  /// Shows a sample; the end token gives no text.
+  /// Shows a sample; an end token of the model gives no text.
   mutating func show(_ sample: Sample) -> Shown {
     consumed += 1
     withUnsafeBytes(of: sample.token.littleEndian) { hash.update($0) }
-    let bytes = sample.isEnd ? [] : text.bytes(of: sample.token, at: sample.place)
+    let bytes = endIDs.contains(sample.token) ? [] : text.bytes(of: sample.token, at: sample.place)
     let shown =
       assemblesText ? assembler.push(bytes) : String(decoding: bytes, as: UTF8.self)
     return Shown(text: shown, byteCount: bytes.count)

@@ -29,7 +29,7 @@ package final class TurnRecorder {
   package var place = Place()
 
   private let telemetry: Telemetry
-  private let text: any TokenText
+  private let facts: ModelFacts
   private let sampling: SamplingSetting
   private let defects: Defects
   private var batch = TokenBatch()
@@ -48,10 +48,10 @@ package final class TurnRecorder {
   ///   - defects: A healthy app's have no influence.
   package init(telemetry: Telemetry, plan: SoakPlan, defects: Defects) {
     self.telemetry = telemetry
-    text = plan.facts.text
+    facts = plan.facts
     sampling = plan.scenario.sampling
     self.defects = defects
-    view = TurnView(text: text, assemblesText: defects.assemblesText)
+    view = Self.view(plan.facts, defects)
   }
 
   private var journal: Journal { telemetry.journal }
@@ -105,8 +105,13 @@ package final class TurnRecorder {
     if batch.add(sample, view.show(sample)) { try flush() }
   }
 
+  private static func view(_ facts: ModelFacts, _ defects: Defects) -> TurnView {
+    TurnView(
+      text: facts.text, endIDs: facts.endIDs, assemblesText: defects.assemblesText)
+  }
+
   private func start(_ opening: TurnOpening, _ limit: Int?) throws(SystemError) {
-    view = TurnView(text: text, assemblesText: defects.assemblesText)
+    view = Self.view(facts, defects)
     try journal.record("turn_start") { line in
       line.place(place)
       line.field("prompt_ids", opening.prompt)

@@ -61,6 +61,9 @@ final class HarnessProcess {
 
   func endConditions() throws { try conditions.fileHandleForWriting.close() }
 
+  /// Whether a signal ended the process; asked after `status`.
+  var isKilled: Bool { process.terminationReason == .uncaughtSignal }
+
   /// Waits for the end of the process.
   func status() -> Int32 {
     process.waitUntilExit()
@@ -88,12 +91,15 @@ final class HarnessProcess {
     }
   }
 
-  /// Pushes a small witness package and returns its entry for `start`.
-  func push(_ quantization: String = "int4", weightsBytes: Int = 33_554_432) throws -> String {
+  /// Pushes a small witness package and returns its entry for `start`; `extra` are further members, each with a comma in
+  /// front.
+  func push(
+    _ quantization: String = "int4", weightsBytes: Int = 33_554_432, extra: String = ""
+  ) throws -> String {
     let model = """
       {"kind":"witness","quantization":"\(quantization)","bits_per_weight":4,\
       "weights_bytes":\(weightsBytes),"kv_row_bytes":32768,"capacity":128,"vocab":1000,"first_id":2,\
-      "end_id":0,"bos_id":1,"chunk":16}
+      "end_id":0,"bos_id":1,"chunk":16\(extra)}
       """
     let digest = SHA256.hexadecimal(of: model.utf8)
     let path = "Documents/models/\(digest)"
@@ -175,21 +181,28 @@ final class HarnessClient {
 struct SmallScenario {
   var stopAfterTokens: Int? = 400
   var decodeTokensPerS = 5000
+  var prefillTokensPerS = 200_000
+  var endEvery = 100
+  var thermalPercent = "null"
   var durationS = 20.0
   var warnings = "[]"
   var ballast = "[]"
   var budget = 64
+  var turnLimit = 30
+  /// Further members, each with a comma in front.
+  var extra = ""
 
   func start(packages: [String]) -> String {
     """
     {"id":2,"command":"start","run_id":"run","nonce":"0123456789abcdef","packages":\
     [\(packages.joined(separator: ","))],"scenario":{"name":"small","seed":7,\
     "duration_s":\(durationS),"speed":{"decode_tokens_per_s":\(decodeTokensPerS),\
-    "prefill_tokens_per_s":200000.0},"policy":{"budget_tokens":{"6gb":\(budget),"8gb":2048},\
+    "prefill_tokens_per_s":\(prefillTokensPerS),\
+    "thermal_percent":\(thermalPercent)},"policy":{"budget_tokens":{"6gb":\(budget),"8gb":2048},\
     "scenario_budget_tokens":null,"kv_ceiling_tokens":null,"pin":"bos","long_prompt":"refuse",\
-    "headroom_percent":20},"prompts":{"min_ids":12,"max_ids":24,"turn_limit":30,\
-    "turns_per_conversation":4},"end_every":100,"sample_period_ms":200,"ballast":\(ballast),\
-    "warnings":\(warnings),"stop_after_tokens":\(stopAfterTokens.map(String.init) ?? "null")}}
+    "headroom_percent":20},"prompts":{"min_ids":12,"max_ids":24,"turn_limit":\(turnLimit),\
+    "turns_per_conversation":4},"end_every":\(endEvery),"sample_period_ms":200,"ballast":\(ballast),\
+    "warnings":\(warnings),"stop_after_tokens":\(stopAfterTokens.map(String.init) ?? "null")\(extra)}}
     """
   }
 }

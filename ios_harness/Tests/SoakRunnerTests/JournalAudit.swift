@@ -12,7 +12,10 @@ struct JournalAudit {
   private(set) var records: [JSONFields] = []
 
   private var unchained: [UInt8] = []
-  private var rows: [Token] = []
+  /// What the records say the rows hold.
+  private(set) var rows: [Token] = []
+  /// Of each trim: the rows before it, and what was fed again.
+  private(set) var trims: [(before: [Token], fed: [Token])] = []
   private var lastToken: Token = 0
   /// The last prediction was the prompt's last chunk, or a part of one.
   private var logitsArePrompts = false
@@ -53,10 +56,14 @@ struct JournalAudit {
 
   private mutating func checkContext(_ record: JSONFields, _ kind: String) throws {
     switch kind {
+    case "state" where record["purpose"] == .string("audit"): break
     case "state": rows = []
+    case "trim": trims.append((before: rows, fed: []))
+    case "prefill" where record["purpose"] == .string("audit"): break
     case "prefill":
       if try record.integer("start") != rows.count { problems.append("a gap in the rows") }
       rows += try record.int32s("ids")
+      if record["purpose"] == .string("trim") { trims[trims.count - 1].fed = rows }
       logitsArePrompts = try record.string("purpose") == "turn"
     case "tokens":
       for (token, count) in zip(try record.int32s("ids"), try record.int32s("n")) {
@@ -89,6 +96,44 @@ struct JournalAudit {
     guard kind == "notice" else { return }
     let owed = owedNotices.isEmpty ? nil : owedNotices.removeFirst()
     if owed != (try record.integer("for_seq")) { problems.append("a notice for nothing") }
+  }
+}
+
+extension JournalAudit {
+  /// Runs a soak of `harness-host` to its end and reads its records as the client received them; `package` are further
+  /// members of the package.
+  static func soak(
+    _ scenario: SmallScenario = SmallScenario(), defect: String = "", package: String = ""
+  ) throws -> JournalAudit {
+    let harness = try HarnessProcess(["FLEET_DEFECT": defect]).awaitListening()
+    let client = try harness.connect()
+    try client.hello()
+    let packages = [try harness.push(extra: package), try harness.push("int8", extra: package)]
+    let reply = try client.ask(scenario.start(packages: packages))
+    try #require(reply["ok"] == .bool(true), "\(reply)")
+    let lines = try client.rest()
+    #expect(harness.status() == 0)
+    #expect(lines.flatMap(\.self) == harness.journal)
+    return try JournalAudit(lines)
+  }
+
+  /// A member of all records of a kind.
+  func values(_ name: String, of kind: String) -> [JSONValue] { records(of: kind).map { $0[name] } }
+
+  /// A numeric member of all records of a kind.
+  func integers(_ name: String, of kind: String) throws -> [Int] {
+    try records(of: kind).map { try $0.integer(name, in: Int.min...Int.max) }
+  }
+
+  /// All samples in their order, with the span of the prediction that gave each.
+  func samples() throws -> [(token: Token, rows: Int, spanNs: Int)] {
+    try records(of: "tokens").flatMap { record in
+      let spans = zip(try record.array("start_ns"), try record.array("end_ns"))
+        .map { ($1.asInteger ?? 0) - ($0.asInteger ?? 0) }
+      return zip(zip(try record.int32s("ids"), try record.int32s("n")), spans).map {
+        (token: $0.0, rows: Int($0.1), spanNs: $1)
+      }
+    }
   }
 }
 

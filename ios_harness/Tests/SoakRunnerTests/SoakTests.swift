@@ -5,23 +5,9 @@ import Testing
 
 /// Whole launches of `harness-host`.
 @Suite struct SoakTests {
-  /// Runs a soak to its end and returns its records as the client received them.
-  private func soak(
-    _ scenario: SmallScenario = SmallScenario(), defect: String = ""
-  ) throws -> JournalAudit {
-    let harness = try HarnessProcess(["FLEET_DEFECT": defect]).awaitListening()
-    let client = try harness.connect()
-    try client.hello()
-    let reply = try client.ask(scenario.start(packages: [try harness.push()]))
-    try #require(reply["ok"] == .bool(true), "\(reply)")
-    let lines = try client.rest()
-    #expect(harness.status() == 0)
-    #expect(lines.flatMap(\.self) == harness.journal)
-    return try JournalAudit(lines)
-  }
-
   @Test func aHealthySoakIsProvenFromHelloToBye() throws {
-    let audit = try soak(SmallScenario(warnings: #"[{"at_token":50},{"at_token":51}]"#))
+    let audit = try JournalAudit.soak(
+      SmallScenario(warnings: #"[{"at_token":50},{"at_token":51}]"#))
     #expect(audit.problems == [])
     #expect(
       try audit.records.prefix(4).map { try $0.string("kind") } == [
@@ -39,13 +25,13 @@ import Testing
 
   @Test func twoSoaksOfOneSeedGiveTheSameTokens() throws {
     let runs = try (0..<2).map { _ in
-      try soak().records(of: "tokens").flatMap { try $0.int32s("ids") }
+      try JournalAudit.soak().records(of: "tokens").flatMap { try $0.int32s("ids") }
     }
     #expect(runs[0] == runs[1] && runs[0].count == 400)
   }
 
   @Test func ballastReachesItsShareOfTheLimitAndGoesWithTheEviction() throws {
-    let audit = try soak(
+    let audit = try JournalAudit.soak(
       SmallScenario(
         warnings: #"[{"at_token":200}]"#,
         ballast: """
@@ -55,48 +41,6 @@ import Testing
     let peak = try samples.map { try $0.integer("footprint") }.max() ?? 0
     #expect((78...83).contains(peak * 100 / 3_006_267_392))
     #expect(samples.last?["ballast"] == .integer(0))
-  }
-
-  @Test func neverTrimPassesTheBudget() throws {
-    let audit = try soak(defect: "never-trim")
-    #expect(audit.count("trim") == 0)
-    #expect(audit.problems.contains { $0.hasSuffix("rows") })
-    #expect(!audit.problems.contains("a token is not proven"))
-    // At the model's capacity the engine refuses, the turn ends, and the run goes on with a fresh state.
-    #expect(audit.records(of: "fault").contains { $0["code"] == .string("capacity") })
-    #expect(audit.records(of: "turn_end").contains { $0["reason"] == .string("fault") })
-    #expect(audit.records(of: "evict").contains { $0["reason"] == .string("fault") })
-  }
-
-  @Test func aStaleStateIsBetrayedByItsTokensAlone() throws {
-    let audit = try soak(defect: "trim-stale-state")
-    #expect(audit.count("trim") > 0)
-    #expect(Set(audit.problems) == ["a token is not proven"])
-  }
-
-  @Test func noEvictHearsWarningsAndKeepsTheState() throws {
-    let audit = try soak(
-      SmallScenario(warnings: #"[{"at_token":50}]"#), defect: "no-evict")
-    #expect(audit.count("memory_warning") == 1 && audit.count("evict") == 0)
-  }
-
-  @Test func jetsamGrowsAndSamplesItselfOnTheWay() throws {
-    let audit = try soak(SmallScenario(stopAfterTokens: 60), defect: "jetsam:30")
-    let held = try audit.records(of: "sample").map { try $0.integer("ballast") }
-    #expect(held.max() ?? 0 >= 29 * 2 * 1024 * 1024 * 32)
-    #expect(held.count >= 25)
-  }
-
-  @Test func naive8GiBTakesThe8GBPhoneForA6GBOne() throws {
-    let harness = try HarnessProcess([
-      "FLEET_DEFECT": "naive-8gib", "FLEET_PHYSICAL_MEMORY_BYTES": "8021032960",
-    ]).awaitListening()
-    let client = try harness.connect()
-    try client.hello()
-    let packages = [try harness.push("int4"), try harness.push("int8")]
-    _ = try client.ask(SmallScenario(stopAfterTokens: 5).start(packages: packages))
-    let hello = try JournalAudit(try client.rest()).records[0]
-    #expect(hello["quantization"] == .string("int4") && hello["budget"] == .integer(64))
   }
 
   @Test func aSoakThatCannotMoveEndsWithAFault() throws {
@@ -126,7 +70,7 @@ import Testing
   }
 
   @Test func aSoakEndsWhenItsTimeHasPassed() throws {
-    let audit = try soak(SmallScenario(stopAfterTokens: nil, durationS: 0.3))
+    let audit = try JournalAudit.soak(SmallScenario(stopAfterTokens: nil, durationS: 0.3))
     let bye = try #require(audit.records.last)
     #expect(bye["reason"] == .string("completed"))
     #expect(try (0.3..<1.0).contains(bye.positive("inference_s")))
