@@ -20,16 +20,18 @@ from orchestrator.cli.holding import hold
 from orchestrator.cli.printing import note
 from orchestrator.cli.running import USBMUX_ENVIRONMENT, Execution, lock_key, packages_of
 from orchestrator.config.load import load_config
-from orchestrator.config.resolved import resolved_yaml, unused_blocks
+from orchestrator.config.resolved import resolved_yaml
 from orchestrator.config.scenario import scenario_of
 from orchestrator.device.discovery import Expected, UsbmuxSource, discover
 from orchestrator.device.pmd3.browser import UsbmuxBrowser
 from orchestrator.device.selection import select
 from orchestrator.domain.deadline import Deadline
+from orchestrator.domain.errors import NoPhoneError
 from orchestrator.report.remake import remake
 from orchestrator.soak.farm import FarmSpec, virtual_phones
+from orchestrator.soak.ledger import Ledger
 from orchestrator.soak.locks import Claim
-from orchestrator.soak.plan import Absence, Participants, make_plan
+from orchestrator.soak.plan import Absence, Participants, make_plan, part_quarantined
 from orchestrator.soak.run_directory import RunRecorder, new_run_id
 from orchestrator.soak.run_state import RunState, RunStateFolder
 from orchestrator.soak.session import longest_s
@@ -93,8 +95,6 @@ async def run_soak(options: SoakOptions) -> tuple[Path, SummaryDocument]:
         FleetError: With the exit code of what is wrong, before a run starts.
     """
     config = load_config(options.config, options.settings)
-    for name in unused_blocks(config):
-        note(f"note: {name} is read but not used by this version")
     scenario = scenario_of(options.scenario or config.scenario, config.workload, options.duration_s)
     run_id = new_run_id(time.time())
     async with AsyncExitStack() as stack:
@@ -152,12 +152,20 @@ async def _participants(lab: Lab) -> Participants:
     selection = select(
         lab.options.devices, discovery.phones, include_unlisted=lab.options.include_unlisted
     )
-    for skipped in selection.skipped:
+    quarantined = {} if lab.options.virtual else Ledger().quarantined(time.time())
+    parted = part_quarantined(
+        selection.phones, quarantined, {entry.udid for entry in lab.config.expect}
+    )
+    for skipped in (*selection.skipped, *parted.skipped):
         note(f"skipped: {skipped.phone.alias}: {skipped.reason}")
+    if not parted.phones:
+        raise NoPhoneError(
+            "every phone that was selected is in quarantine", remedy="See `fleet quarantine list`"
+        )
     return Participants(
-        phones=selection.phones,
-        skipped=selection.skipped,
-        absent=_absent(lab.options.devices, discovery),
+        phones=parted.phones,
+        skipped=(*selection.skipped, *parted.skipped),
+        absent=(*_absent(lab.options.devices, discovery), *parted.absent),
     )
 
 

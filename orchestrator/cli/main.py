@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "status": "Show how far a run is.",
     "watch": "Look at a run until it ends.",
     "stop": "Stop a run in order, report included.",
+    "quarantine": "Take phones out of the lab, and back: list, add, remove.",
     "who": "List the phones that runs hold.",
     "unlock": "Free a phone by ending the run that holds it.",
     "report": "Remake all reports of a run from its directory.",

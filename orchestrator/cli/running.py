@@ -14,6 +14,8 @@ from orchestrator.device.pmd3.link import Pmd3Link
 from orchestrator.domain.phone import Phone
 from orchestrator.harness.models import witness_packages
 from orchestrator.soak.campaign import Campaign
+from orchestrator.soak.gate import GateLimits
+from orchestrator.soak.ledger import Ledger, QuarantinePolicy
 from orchestrator.soak.locks import LockKey
 from orchestrator.soak.session import SessionOrder
 
@@ -63,6 +65,11 @@ class Execution:
                 kept=self.kept,
                 stop=self.stop,
                 interrupted_by=self.stopped_by,
+                # Phones that a run starts itself are new every time: nothing is held against them.
+                ledger=None if self.own_phones else Ledger(),
+                quarantine=QuarantinePolicy(
+                    self.config.quarantine.after_lab_errors, self.config.quarantine.for_hours
+                ),
             ).run()
 
     def _broker(self, source: str, starter: KeeperStarter) -> KeeperBroker:
@@ -81,9 +88,24 @@ class Execution:
                 defect=self.config.harness.defect,
                 min_battery_percent=self.config.gate.min_battery_percent,
                 report_wait_s=self.config.evidence.report_wait_s,
+                gate=gate_limits(self.config),
+                lab_retries=self.config.retry.lab,
             )
             for phone in self.plan.phones
         ]
+
+
+def gate_limits(config: FleetConfig) -> GateLimits:
+    """Return what a phone must show before a start."""
+    gate = config.gate
+    return GateLimits(
+        min_battery_percent=gate.min_battery_percent,
+        max_start_thermal=gate.max_start_thermal,
+        model_bytes=sum(len(package.content) for package in packages_of(config)),
+        cool_down_limit_s=gate.cool_down_limit_s,
+        charge_limit_s=gate.charge_limit_s,
+        unlock_limit_s=gate.unlock_limit_s,
+    )
 
 
 def packages_of(config: FleetConfig) -> tuple[ModelPackage, ...]:

@@ -304,6 +304,8 @@ class GateBlock(Block):
     min_battery_percent: Percent = 30.0
     max_start_thermal: Literal["nominal", "fair", "serious", "critical"] = "nominal"
     cool_down_limit_s: Positive = 900.0
+    charge_limit_s: Positive = 1800.0  # while it charges
+    unlock_limit_s: Positive = 60.0
 
 
 class FleetConfig(Block):

@@ -17,9 +17,3 @@ def resolved_yaml(config: FleetConfig) -> str:
     """Return the configuration as YAML that `load_config` reads back."""
     values = config.model_dump(mode="json", by_alias=True)
     return yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
-
-
-def unused_blocks(config: FleetConfig) -> list[str]:
-    """Return the names of blocks that were given and that this version reads but does not use."""
-    later = ("retry", "quarantine")
-    return [name for name in later if name in config.model_fields_set]

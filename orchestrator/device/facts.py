@@ -23,6 +23,8 @@ class PhoneFacts:
     locked: bool | None  # a passcode stands between us and a launch
     clock: ClockReading | None
     virtual: VirtualFacts | None  # None on a real phone
+    temperature_c: float | None = None  # of the battery
+    battery_current_ma: int | None = None  # below 0 it is being emptied
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,6 +147,7 @@ class HealthDocument(Document, frozen=True, kw_only=True):
     locked: bool | None
     clock_offset_s: float | None  # phone minus host
     clock_uncertainty_s: float | None
+    temperature_c: float | None = None  # of the battery
     refusal: str | None = None  # why the phone may not start
     remedy: str | None = None
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import shutil
 import signal
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
 
-from orchestrator.runlog.files import write_document
-from orchestrator.runlog.merge import AttemptMerge, MergeCounts
-from orchestrator.soak.session import PhoneSession
-from orchestrator.soak.session_state import SessionJournal, Stage
+from orchestrator.soak.attempts import soak_phone
+from orchestrator.soak.incidents import Loss, hub_incidents
+from orchestrator.soak.ledger import QuarantinePolicy
+from orchestrator.soak.session_state import SessionJournal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
     from orchestrator.device.link import PhoneLink
     from orchestrator.runlog.documents import PlannedPhone
-    from orchestrator.runlog.layout import AttemptPaths
+    from orchestrator.soak.attempts import PhoneResult
+    from orchestrator.soak.ledger import Ledger
     from orchestrator.soak.run_directory import RunRecorder
     from orchestrator.soak.session import SessionOrder
 
@@ -36,6 +38,9 @@ class Campaign:
     kept: Sequence[Path] = ()  # files of the run's work folder that belong to its evidence
     stop: anyio.Event = field(default_factory=anyio.Event)
     interrupted_by: str | None = None
+    ledger: Ledger | None = None  # told how sessions ended
+    quarantine: QuarantinePolicy = field(default_factory=QuarantinePolicy)
+    _results: dict[str, PhoneResult] = field(default_factory=dict)
 
     async def run(self) -> None:
         """Soak every phone; SIGINT and SIGTERM stop the apps and still collect everything."""
@@ -45,49 +50,59 @@ class Campaign:
                 for order in self.orders:
                     sessions.start_soon(self._soak, order)
             tasks.cancel_scope.cancel()
+        self._note_incidents()
+        self._note_sessions()
         for file in self.kept:
             shutil.copyfile(file, self.recorder.paths.root / file.name)
         self.recorder.finish(self.interrupted_by)
 
     async def _soak(self, order: SessionOrder) -> None:
         journal = self.journal_of(order.phone)
-        await soak_phone(order, self.link_to(order.phone), self.recorder, self.stop, journal)
+        link = self.link_to(order.phone)
+        result = await soak_phone(order, link, self.recorder, self.stop, journal)
+        if result is not None:
+            self._results[order.phone.udid] = result
 
     async def _watch_signals(self) -> None:
         await stop_on_signal(self.stop, self._note_signal)
 
+    def _note_incidents(self) -> None:
+        for group in self._incidents():
+            names = ", ".join(loss.alias for loss in group)
+            self.recorder.event("hub_incident", phones=names, count=len(group))
+
+    def _incidents(self) -> list[list[Loss]]:
+        aliases = {order.phone.udid: order.phone.alias for order in self.orders}
+        return hub_incidents(
+            Loss(udid, aliases[udid], result.findings.lost_at_s)
+            for udid, result in self._results.items()
+            if result.findings.lost_at_s is not None
+        )
+
+    def _note_sessions(self) -> None:
+        """Tell the ledger how sessions ended; a lost hub says nothing of its phones."""
+        if self.ledger is None or self.stop.is_set():
+            return
+        on_hubs = {loss.udid for group in self._incidents() for loss in group}
+        for order in self.orders:
+            result = self._results.get(order.phone.udid)
+            if result is None or order.phone.udid in on_hubs:
+                continue
+            facts = result.findings.facts
+            quarantine = self.ledger.session_ended(
+                order.phone.udid,
+                order.phone.alias,
+                facts.build if facts else None,
+                result.lab_error,
+                self.quarantine,
+                time.time(),
+            )
+            if quarantine is not None:
+                self.recorder.event("quarantined", udid=order.phone.udid, reason=quarantine.reason)
+
     def _note_signal(self, name: str) -> None:
         self.interrupted_by = name
         self.recorder.event("interrupted", by=name)
-
-
-async def soak_phone(
-    order: SessionOrder,
-    link: PhoneLink,
-    recorder: RunRecorder,
-    stop: anyio.Event,
-    journal: SessionJournal | None = None,
-) -> None:
-    """Soak one phone of a run and write all that is kept of it.
-
-    Args:
-        order: What is done.
-        link: The phone.
-        recorder: Of the run.
-        stop: Ends the session early, in order.
-        journal: Lets another process go on with the session; by default nobody can.
-    """
-    journal = journal or SessionJournal()
-    paths = recorder.paths.device(order.phone.directory)
-    if journal.state.stage is Stage.DONE:
-        return
-    number = journal.state.attempt
-    attempt = paths.attempt(number)
-    findings = await PhoneSession(order, link, attempt, recorder, stop, journal).run()
-    counts = await anyio.to_thread.run_sync(write_telemetry, attempt, paths.telemetry)
-    write_document(paths.device, findings.device_document(order.phone))
-    write_document(attempt.evidence, findings.evidence_document(number, counts))
-    journal.save(Stage.DONE)
 
 
 async def stop_on_signal(stop: anyio.Event, tell: Callable[[str], None]) -> None:
@@ -97,13 +112,3 @@ async def stop_on_signal(stop: anyio.Event, tell: Callable[[str], None]) -> None
             if not stop.is_set():
                 tell(signal.Signals(number).name)
                 stop.set()
-
-
-def write_telemetry(attempt: AttemptPaths, target: Path) -> MergeCounts:
-    """Merge what an attempt's launches left into `telemetry.ndjson`, atomically."""
-    merge = AttemptMerge(attempt)
-    temporary = target.with_name(f".{target.name}.tmp")
-    with temporary.open("wb") as file:
-        file.writelines(merge)
-    temporary.replace(target)
-    return merge.counts

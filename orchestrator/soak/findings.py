@@ -41,6 +41,7 @@ class SessionFindings:
     journal_pulled: bool = False
     reports: list[PulledReportFile] = field(default_factory=list)
     ignored_reports: int = 0
+    lost_at_s: float | None = None  # wall clock, where the phone went away
 
     @property
     def died(self) -> bool:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.config.scenario import wire_scenario
+from orchestrator.device.discovery import normal_udid
+from orchestrator.device.selection import Skipped
 from orchestrator.domain.iphone import by_product_type
 from orchestrator.domain.memory_class import MemoryClass
 from orchestrator.runlog.documents import (
@@ -21,13 +23,13 @@ from orchestrator.runlog.documents import (
 from orchestrator.runlog.layout import device_directory_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from orchestrator.config.model import FleetConfig
     from orchestrator.config.scenario import Scenario
-    from orchestrator.device.selection import Skipped
     from orchestrator.domain.phone import Phone
     from orchestrator.harness.models import ModelPackage
+    from orchestrator.soak.ledger import Quarantine
 
 _NONCE_DIGITS: Final = 16
 
@@ -48,6 +50,32 @@ class Participants:
     phones: tuple[Phone, ...]
     skipped: tuple[Skipped, ...]
     absent: tuple[Absence, ...]
+
+
+def part_quarantined(
+    phones: Sequence[Phone], quarantined: Mapping[str, Quarantine], expected: Collection[str]
+) -> Participants:
+    """Part phones in quarantine from those that may take part.
+
+    Args:
+        phones: Those that were selected.
+        quarantined: What holds now, by UDID.
+        expected: UDIDs that the configuration counts on: such a phone is missing, not skipped.
+    """
+    wanted = {normal_udid(udid) for udid in expected}
+    skipped: list[Skipped] = []
+    absent: list[Absence] = []
+    for phone in phones:
+        quarantine = quarantined.get(phone.udid)
+        if quarantine is None:
+            continue
+        reason = f"in quarantine: {quarantine.reason}"
+        if phone.udid in wanted:
+            absent.append(Absence(phone.udid, phone.alias, reason))
+        else:
+            skipped.append(Skipped(phone, reason))
+    taking_part = tuple(phone for phone in phones if phone.udid not in quarantined)
+    return Participants(taking_part, tuple(skipped), tuple(absent))
 
 
 def quantization_of(memory_class: MemoryClass) -> str:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from orchestrator.domain.iphone import by_product_type
-from orchestrator.soak.campaign import soak_phone, stop_on_signal
+from orchestrator.soak.attempts import soak_phone
+from orchestrator.soak.campaign import stop_on_signal
 from orchestrator.soak.plan import Participants, make_plan
 from orchestrator.soak.run_directory import RunRecorder, new_run_id
 from orchestrator.soak.session import SessionOrder

@@ -15,12 +15,13 @@ from orchestrator.domain.deadline import Deadline
 from orchestrator.domain.errors import DeviceError
 from orchestrator.domain.outcome import Cause
 from orchestrator.runlog.documents import LaunchWindow
-from orchestrator.runlog.files import LineWriter, write_document
+from orchestrator.runlog.files import LineWriter
 from orchestrator.runlog.merge import ends_with_bye, newest_seq
 from orchestrator.soak.collect import ReportCollector, pull_journal
 from orchestrator.soak.findings import SessionFindings
-from orchestrator.soak.gate import health_document, refusal
-from orchestrator.soak.gathering import FACTS_LIMIT_S, LIMIT_S, Gathering
+from orchestrator.soak.gate import GateLimits
+from orchestrator.soak.gatekeeper import Gatekeeper
+from orchestrator.soak.gathering import LIMIT_S, Gathering
 from orchestrator.soak.session_state import RememberedError, SessionJournal, Stage
 from orchestrator.soak.stopping import SessionStoppedError, until_stop
 from orchestrator.soak.streaming import AppStream, StartCommand
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
+    from orchestrator.device.facts import PhoneFacts
     from orchestrator.device.link import DeveloperSession, PhoneLink
     from orchestrator.harness.models import ModelPackage
     from orchestrator.runlog.documents import PlanDocument, PlannedPhone
@@ -59,6 +61,8 @@ class SessionOrder:
     defect: str | None
     min_battery_percent: float
     report_wait_s: float
+    gate: GateLimits | None = None  # None: the battery alone
+    lab_retries: int = 0
 
 
 @dataclass(slots=True)
@@ -86,6 +90,8 @@ class PhoneSession:
             facts = f"internal error: {type(error).__name__}: {error}"
             alias = self.order.phone.alias
             self._fail(DeviceError(alias, "host", "session", facts, cause=Cause.NOT_READY))
+        if self.findings.cause_hint() is Cause.DEVICE_LOST:
+            self.findings.lost_at_s = time.time()
         self.journal.save(Stage.COLLECTING)
         with anyio.CancelScope(shield=True):
             await self._collect(collector)
@@ -185,19 +191,7 @@ class PhoneSession:
 
     async def _prepare(self, collector: ReportCollector) -> None:
         self._phase("facts")
-        facts = await self.link.facts(deadline=Deadline.after(FACTS_LIMIT_S))
-        self.findings.facts = self.journal.state.facts = facts
-        problem = refusal(facts, self.order.min_battery_percent)
-        write_document(self.paths.health, health_document(facts, problem, time.time()))
-        if problem is not None:
-            raise DeviceError(
-                self.order.phone.alias,
-                "gate",
-                "prepare",
-                problem.facts,
-                cause=problem.cause,
-                remedy=problem.remedy,
-            )
+        self.findings.facts = self.journal.state.facts = await self._admit()
         await collector.remember_present()
         self.journal.state.known_reports = collector.known
         self._phase("install")
@@ -206,6 +200,10 @@ class PhoneSession:
         self._event("installed", bundle_id=bundle_id)
         for package in self.order.packages:
             await self._push(package)
+
+    async def _admit(self) -> PhoneFacts:
+        gate = self.order.gate or GateLimits(self.order.min_battery_percent)
+        return await Gatekeeper(self.link, gate, self.paths.health, self._event).admit()
 
     async def _push(self, package: ModelPackage) -> None:
         payload = Payload(package.folder, package.digest, {"model.json": package.content})
@@ -222,6 +220,7 @@ class PhoneSession:
 
     async def _launch(self, session: DeveloperSession) -> int:
         state = self.journal.state
+        await self._admit()  # again: installing took its time
         memory_bytes = await session.physical_memory_bytes(deadline=Deadline.after(CALL_LIMIT_S))
         self.findings.physical_memory_bytes = state.physical_memory_bytes = memory_bytes
         self._phase("launch")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from orchestrator.config.load import load_config, validate
 from orchestrator.config.position import parse_yaml
-from orchestrator.config.resolved import resolved_yaml, unused_blocks
+from orchestrator.config.resolved import resolved_yaml
 from orchestrator.domain.errors import ConfigError
 from orchestrator.domain.memory_class import MemoryClass
 
@@ -199,12 +199,6 @@ def test_the_resolved_file_reads_back_and_holds_no_secret(
     text = resolved_yaml(config)
     assert "SECRET1234" not in text
     assert validate(parse_yaml(text, "again")).model_dump() == config.model_dump()
-
-
-def test_blocks_that_are_read_but_not_used_yet_are_named() -> None:
-    document = parse_yaml("retry: {lab: 2}\nnotify: []\nquarantine: {}\n", "f")
-    assert unused_blocks(validate(document)) == ["retry", "quarantine"]
-    assert unused_blocks(load_config(None)) == []
 
 
 @given(st.text(max_size=80))

@@ -19,7 +19,7 @@ from orchestrator.harness.models import witness_packages
 from orchestrator.runlog.documents import EvidenceDocument, PlannedApp, RunDocument
 from orchestrator.runlog.events import read_events
 from orchestrator.runlog.files import read_document
-from orchestrator.soak.campaign import soak_phone
+from orchestrator.soak.attempts import soak_phone
 from orchestrator.soak.plan import Participants, make_plan
 from orchestrator.soak.run_directory import RunRecorder
 from orchestrator.soak.session import SessionOrder

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+import anyio
+from pymobiledevice3.exceptions import PyMobileDevice3Exception
+from pymobiledevice3.services.diagnostics import DiagnosticsService
 from pymobiledevice3.services.mobile_image_mounter import MobileImageMounterService
 
 from orchestrator.device.facts import ClockReading, PhoneFacts, VirtualFacts
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
 
 BATTERY: Final = "com.apple.mobile.battery"
 DISK: Final = "com.apple.disk_usage"
+POWER_LIMIT_S: Final = 3.0
 LONGEST_REPORT_DELAY_S: Final = 600.0  # what states more is no virtual phone of ours
 CLOCK_QUESTIONS: Final = 3  # the quickest answer says most about the clock
 
@@ -27,6 +32,8 @@ async def read_facts(
 ) -> PhoneFacts:
     """Return what the phone says; what this iOS does not say is None."""
     values: dict[str, Any] = client.all_values
+    power = await _power_source(client)
+    centi_c, current_ma = _int(power.get("Temperature")), _int(power.get("InstantAmperage"))
     return PhoneFacts(
         name=text_of(values, "DeviceName"),
         product_type=text_of(values, "ProductType"),
@@ -44,7 +51,23 @@ async def read_facts(
         locked=_bool(await value_or_none(client, None, "PasswordProtected")),
         clock=await _clock(client, wall_clock),
         virtual=await _virtual(client),
+        temperature_c=None if centi_c is None else centi_c / 100,
+        battery_current_ma=None if current_ma is None else _signed(current_ma),
     )
+
+
+async def _power_source(client: UsbmuxLockdownClient) -> dict[str, Any]:
+    """Return IORegistry's `IOPMPowerSource`; a phone that does not tell is no failure."""
+    with anyio.move_on_after(POWER_LIMIT_S), suppress(PyMobileDevice3Exception):
+        async with DiagnosticsService(client) as diagnostics:
+            values = await diagnostics.ioregistry(ioclass="IOPMPowerSource")
+            return values if isinstance(values, dict) else {}
+    return {}
+
+
+def _signed(value: int) -> int:
+    """Return a current as it is meant: IORegistry prints a negative one as unsigned 64 bit."""
+    return value - 2**64 if value >= 2**63 else value
 
 
 async def _free_disk_bytes(client: UsbmuxLockdownClient) -> int | None:
