@@ -104,6 +104,11 @@ def holders(folder: Path) -> list[Owner]:
     return sorted(found, key=lambda owner: owner.since_s)
 
 
+def holder_of(key: LockKey, folder: Path) -> Owner | None:
+    """Return who holds a phone now."""
+    return _holder_of(_lock_file(folder, key))
+
+
 def _holder_of(path: Path) -> Owner | None:
     with suppress(OSError):
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -80,3 +81,18 @@ def test_devices_lists_what_is_served(farm: dict[str, Any], tmp_path: Path) -> N
     for phone in farm["phones"]:
         assert phone["udid"] in listed.stdout
         assert phone["model"] in listed.stdout
+
+
+def test_the_doctor_tells_a_locked_phone_from_fit_ones(
+    farm: dict[str, Any], tmp_path: Path
+) -> None:
+    address = farm["usbmux"]
+    well = run_fleet(tmp_path, "doctor", USBMUXD_SOCKET_ADDRESS=address)
+    assert well.exit_code == 0, well.stdout
+    assert "a soak could start now" in well.stdout
+    locked = run_fleet(tmp_path, "virtual", "fault", "vp-03", "lock", "--control", farm["control"])
+    assert locked.exit_code == 0, locked.stderr
+    ill = run_fleet(tmp_path, "doctor", "--json", USBMUXD_SOCKET_ADDRESS=address)
+    assert ill.exit_code == 3
+    broken = [c for c in json.loads(ill.stdout)["checks"] if c["state"] == "failed"]
+    assert [(c["subject"], c["reason"]) for c in broken] == [("vp-03", "locked")]
