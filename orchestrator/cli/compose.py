@@ -26,7 +26,7 @@ from orchestrator.device.discovery import Expected, UsbmuxSource, discover
 from orchestrator.device.pmd3.browser import UsbmuxBrowser
 from orchestrator.device.selection import select
 from orchestrator.domain.deadline import Deadline
-from orchestrator.domain.errors import NoPhoneError
+from orchestrator.domain.errors import NoPhoneError, UsageError
 from orchestrator.report.remake import remake
 from orchestrator.soak.farm import FarmSpec, virtual_phones
 from orchestrator.soak.ledger import Ledger
@@ -37,6 +37,7 @@ from orchestrator.soak.run_state import RunState, RunStateFolder
 from orchestrator.soak.session import longest_s
 from orchestrator.soak.session_state import SessionJournal
 from orchestrator.soak.work_folder import work_folder
+from orchestrator.verdict.catalog import unknown_limit
 
 if TYPE_CHECKING:
     from orchestrator.config.model import FleetConfig
@@ -95,6 +96,9 @@ async def run_soak(options: SoakOptions) -> tuple[Path, SummaryDocument]:
         FleetError: With the exit code of what is wrong, before a run starts.
     """
     config = load_config(options.config, options.settings)
+    mistake = unknown_limit(config.checks)
+    if mistake is not None:
+        raise UsageError(mistake, remedy="docs/checks.md lists the limits of every check")
     scenario = scenario_of(options.scenario or config.scenario, config.workload, options.duration_s)
     run_id = new_run_id(time.time())
     async with AsyncExitStack() as stack:

@@ -26,6 +26,8 @@ from orchestrator.verdict.checks.text import StreamTextValid
 from orchestrator.verdict.checks.trims import TrimKeepsTail, TrimOnSchedule
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from orchestrator.verdict.check import Check, CheckInfo
 
 CHECKS: Final[tuple[type[Check], ...]] = (
@@ -64,3 +66,14 @@ CHECKS: Final[tuple[type[Check], ...]] = (
 )
 
 CATALOG: Final[dict[str, CheckInfo]] = {check.info.id: check.info for check in CHECKS}
+
+
+def unknown_limit(thresholds: Mapping[str, Mapping[str, float]]) -> str | None:
+    """Return the first limit that no check has, as a sentence; None where all are known."""
+    for check_id, limits in thresholds.items():
+        known = [limit.name for limit in CATALOG[check_id].limits]
+        for name in limits:
+            if name not in known:
+                listed = ", ".join(known) or "none"
+                return f"checks: {check_id} has no limit {name!r}; its limits are {listed}"
+    return None

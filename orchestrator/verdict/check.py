@@ -164,11 +164,12 @@ class Check(ABC):
         """Return that the check does not apply."""
         return CheckDocument(id=self.info.id, result=Result.SKIPPED, reason=reason)
 
-    def threshold(self, name: str, default: float) -> float:
-        """Return one of this check's limits."""
-        return self.setting.threshold(self.info.id, name, default)
+    def limit(self, name: str, at_least: float = 0.0) -> float:
+        """Return one of the limits that the check's info lists: the plan's, else the default.
 
-    def limit(self, name: str) -> float:
-        """Return one of the limits that the check's info lists."""
+        Args:
+            name: As listed.
+            at_least: What the run itself makes of the default where that is more.
+        """
         default = next(limit.default for limit in self.info.limits if limit.name == name)
-        return self.threshold(name, default)
+        return self.setting.threshold(self.info.id, name, max(default, at_least))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.domain.outcome import Outcome
 from orchestrator.runlog.telemetry import AnyRecord, Bye, Heartbeat, Hello, Lifecycle, Sample
-from orchestrator.verdict.check import Check, CheckInfo, Setting
+from orchestrator.verdict.check import Check, CheckInfo, Limit, Setting
 from orchestrator.verdict.tally import NS_PER_S
 
 if TYPE_CHECKING:
@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
 _CHAIN_DIGITS: Final = 16
 _LONGEST_UNCHAINED: Final = 64  # records
-_HEARTBEAT_S: Final = 5.0
 _MISSED_PERIODS: Final = 3
-_LEAST_SAMPLE_GAP_S: Final = 10.0
-_END_SILENCE_S: Final = 5.0  # tokens are recorded four times a second, samples at their period
 
 
 class TelemetryComplete(Check):
@@ -38,6 +35,11 @@ class TelemetryComplete(Check):
             "records are written after the act they announce and were lost in a kill",
             "the journal could not be pulled",
             "the file was changed after the run",
+        ),
+        limits=(
+            Limit("silence_limit_s", 15.0, "s", "without any record, or without a heartbeat"),
+            Limit("sample_gap_limit_s", 10.0, "s", "without a sample, or three periods"),
+            Limit("end_silence_limit_s", 5.0, "s", "from the last record to the app's end"),
         ),
     )
 
@@ -57,14 +59,10 @@ class TelemetryComplete(Check):
         known = {window.launch for window in evidence.launches} if evidence else set()
         self._known_launches = known - {None}
         period_s = setting.scenario.sample_period_ms / 1000
-        self._silence_limit_s = self.threshold("silence_limit_s", _MISSED_PERIODS * _HEARTBEAT_S)
-        self._sample_limit_s = self.threshold(
-            "sample_gap_limit_s", max(_LEAST_SAMPLE_GAP_S, _MISSED_PERIODS * period_s)
-        )
-
-        self._end_limit_s = self.threshold(
-            "end_silence_limit_s", max(_END_SILENCE_S, _MISSED_PERIODS * period_s)
-        )
+        three_periods_s = _MISSED_PERIODS * period_s
+        self._silence_limit_s = self.limit("silence_limit_s")
+        self._sample_limit_s = self.limit("sample_gap_limit_s", at_least=three_periods_s)
+        self._end_limit_s = self.limit("end_silence_limit_s", at_least=three_periods_s)
 
     def observe_line(self, line: bytes, record: AnyRecord | None) -> None:
         """Take the next raw line."""

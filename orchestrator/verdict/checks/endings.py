@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.domain.outcome import Cause, Outcome
-from orchestrator.verdict.check import Check, CheckInfo
+from orchestrator.verdict.check import Check, CheckInfo, Limit
 
 if TYPE_CHECKING:
     from orchestrator.evidence.classified import ClassifiedReport
@@ -108,9 +108,9 @@ class SoakCompleted(Check):
             " after exactly the planned number of tokens, and no launch before it ended early."
         ),
         causes=("the app was killed or exited", "it stops before its time", "the phone was lost"),
+        limits=(Limit("tolerance_s", 0.5, "s", "that may be missing, or 2 % of the duration"),),
     )
     _TOLERANCE_RATIO: Final = 0.02
-    _TOLERANCE_S: Final = 0.5
 
     def finish(self, closing: Closing) -> CheckDocument:
         """Return the result; the value is inference time in seconds, or tokens."""
@@ -127,8 +127,8 @@ class SoakCompleted(Check):
         if stop_after is not None and tally.tokens_total == stop_after:
             return self._result(tally.tokens_total, "tokens", stop_after)
         duration_s = self.setting.scenario.duration_s
-        slack_s = max(self._TOLERANCE_S, self._TOLERANCE_RATIO * duration_s)
-        least_s = duration_s - self.threshold("tolerance_s", slack_s)
+        slack_s = self.limit("tolerance_s", at_least=self._TOLERANCE_RATIO * duration_s)
+        least_s = duration_s - slack_s
         if completed and tally.inference_s < least_s:
             text = f"only {tally.inference_s:.1f} of {duration_s:g} s of inference were done"
             self.faults.note(text, *place)

@@ -17,7 +17,7 @@ from orchestrator.runlog.telemetry import (
     State,
     Tokens,
 )
-from orchestrator.verdict.check import Check, CheckInfo, Setting
+from orchestrator.verdict.check import Check, CheckInfo, Limit, Setting
 from orchestrator.verdict.deviation import DeviationKind
 
 if TYPE_CHECKING:
@@ -192,10 +192,12 @@ class EvictFreesMemory(Check):
             "the state's memory is freed into a cache of the allocator",
             "the buffers behind the state are pooled",
         ),
+        limits=(
+            Limit("freed_ratio", 0.75, "of the state's bytes", "that must be gone"),
+            Limit("tolerance_pages", 16.0, "pages of the host", "that may be missing of it"),
+        ),
     )
-    _FREED_RATIO: Final = 0.75
     _VISIBLE_RATIO: Final = 0.25
-    _TOLERANCE_PAGES: Final = 16
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
@@ -238,8 +240,8 @@ class EvictFreesMemory(Check):
         ratio = freed / record.bytes
         if self._least_ratio is None or ratio < self._least_ratio:
             self._least_ratio = ratio
-        slack = self.threshold("tolerance_pages", self._TOLERANCE_PAGES) * self._page_bytes
-        needed = self.threshold("freed_ratio", self._FREED_RATIO) * record.bytes - slack
+        slack = self.limit("tolerance_pages") * self._page_bytes
+        needed = self.limit("freed_ratio") * record.bytes - slack
         if freed < needed:
             mib = 1024**2
             self.faults.add(
@@ -251,7 +253,7 @@ class EvictFreesMemory(Check):
 
     def finish(self, closing: Closing) -> CheckDocument:
         """Return the result; the value is the least part of a state that was freed."""
-        limit = self.threshold("freed_ratio", self._FREED_RATIO)
+        limit = self.limit("freed_ratio")
         if self._visible is False and not self.setting.phone.virtual:
             return self.skipped("no visible ledger: making a state did not raise the footprint")
         if self.faults.count:
