@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import shutil
 import tempfile
 from contextlib import asynccontextmanager, contextmanager
@@ -20,7 +19,15 @@ from orchestrator.virtual.identity import default_phones, identity_of, model_of
 from orchestrator.virtual.mux import PairRecords, Usbmuxd
 from orchestrator.virtual.phone import PhonePlan, VirtualPhone
 from orchestrator.virtual.pki import Pki
-from orchestrator.virtual.places import CONTROL_NAME, SOCKETS_PREFIX, SOCKETS_ROOT
+from orchestrator.virtual.places import (
+    CONTROL_NAME,
+    SOCKETS_PREFIX,
+    SOCKETS_ROOT,
+    STATE_PREFIX,
+    held,
+    own_prefix,
+    remove_leftovers,
+)
 from orchestrator.virtual.services.diagnostics import PowerRequest
 from orchestrator.virtual.settings import (
     CHARGE_PERCENT_PER_MIN,
@@ -211,13 +218,12 @@ async def running_farm(options: ServeOptions) -> AsyncIterator[Farm]:
         ValueError: If a model or a version of iOS is unknown.
         OSError: If a port is taken.
     """
-    with tempfile.TemporaryDirectory(
-        prefix=f"{SOCKETS_PREFIX}{os.getpid()}-", dir=SOCKETS_ROOT
-    ) as sockets:
-        folder, is_ours = _state_folder(options)
+    remove_leftovers()
+    with tempfile.TemporaryDirectory(prefix=own_prefix(SOCKETS_PREFIX), dir=SOCKETS_ROOT) as name:
+        sockets, (folder, is_ours) = Path(name), _state_folder(options)
         try:
-            with _event_log(options.events) as events:
-                farm = Farm(options, folder, Path(sockets), events)
+            with held(sockets), held(folder), _event_log(options.events) as events:
+                farm = Farm(options, folder, sockets, events)
                 try:
                     await farm.open(options)
                     yield farm
@@ -240,7 +246,7 @@ def _event_log(path: Path | None) -> Iterator[EventLog]:
 def _state_folder(options: ServeOptions) -> tuple[Path, bool]:
     """Return the folder of the farm's state, and whether it was made for this run only."""
     if options.folder is None:
-        return Path(tempfile.mkdtemp(prefix="virtual-phones-")), True
+        return Path(tempfile.mkdtemp(prefix=own_prefix(STATE_PREFIX))), True
     options.folder.mkdir(parents=True, exist_ok=True)
     return options.folder, False
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 TEST_LIMIT_S: Final = 120
@@ -40,11 +40,11 @@ class Suite:
     folder: Path
     libraries: Path  # what only it needs
 
-    def run(self, usbmux: str, home: Path, junit: Path, extra: list[str]) -> int:
+    def run(self, usbmux: str, home: Path, junit: Path, chosen: Sequence[str] = FILES) -> int:
         """Run it against the phone behind a usbmuxd and return pytest's exit code."""
         command = [sys.executable, "-m", "pytest", "-q", "-m", "device", "--no-header", "--tb=line"]
         command += ["--timeout", str(TEST_LIMIT_S), "-p", "no:cacheprovider"]
-        command += [f"--junit-xml={junit}", *FILES, *extra]
+        command += [f"--junit-xml={junit}", *chosen]
         environment = self._environment(usbmux, home)
         ended = subprocess.run(
             command, cwd=self.folder, env=environment, timeout=SUITE_LIMIT_S, check=False

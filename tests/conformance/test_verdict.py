@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from tests.conformance.out_of_scope import NEEDS
-from tests.conformance.verdict import Results, complaints, read_results, table
+from tests.conformance.verdict import (
+    Results,
+    complaints,
+    node_of,
+    read_results,
+    table,
+    with_second_attempt,
+)
 
 JUNIT = """<testsuites><testsuite>
 <testcase classname="tests.a" name="good"/>
@@ -14,7 +21,15 @@ JUNIT = """<testsuites><testsuite>
 
 
 def test_results_are_counted_and_an_error_is_a_failure() -> None:
-    assert read_results(JUNIT) == Results(1, ("tests.a::gone",), ("tests.a::bad",))
+    tried = frozenset({"tests.a::good", "tests.a::gone", "tests.a::bad"})
+    assert read_results(JUNIT) == Results(1, ("tests.a::gone",), ("tests.a::bad",), tried)
+
+
+def test_a_failure_that_passes_at_a_second_attempt_has_passed() -> None:
+    first = Results(5, (), ("tests.a::x", "tests.a::y", "tests.a::z"))
+    second = Results(1, (), ("tests.a::y",), frozenset({"tests.a::x", "tests.a::y"}))
+    assert with_second_attempt(first, second) == Results(6, (), ("tests.a::y", "tests.a::z"))
+    assert node_of("tests.remote.test_a::test_b[1]") == "tests/remote/test_a.py::test_b[1]"
 
 
 def test_the_known_failures_are_accepted() -> None:

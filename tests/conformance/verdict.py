@@ -20,20 +20,37 @@ class Results:
     passed: int
     skipped: tuple[str, ...]
     failed: tuple[str, ...]  # errors of fixtures included
+    tried: frozenset[str] = frozenset()  # all that were run
 
 
 def read_results(junit: str) -> Results:
     """Return the results in a JUnit document that our own pytest wrote."""
-    passed, skipped, failed = 0, list[str](), list[str]()
+    tried, skipped, failed = set[str](), list[str](), list[str]()
     for case in ET.fromstring(junit).iter("testcase"):  # noqa: S314
         name = f"{case.get('classname')}::{case.get('name')}"
+        tried.add(name)
         if case.find("failure") is not None or case.find("error") is not None:
             failed.append(name)
         elif case.find("skipped") is not None:
             skipped.append(name)
-        else:
-            passed += 1
-    return Results(passed, tuple(skipped), tuple(dict.fromkeys(failed)))
+    passed = tried - {*failed, *skipped}
+    unique = tuple(dict.fromkeys(failed))
+    return Results(len(passed), tuple(skipped), unique, frozenset(tried))
+
+
+def node_of(name: str) -> str:
+    """Return what pytest calls a test, from its name in JUnit."""
+    module, _, test = name.partition("::")
+    return f"{module.replace('.', '/')}.py::{test}"
+
+
+def with_second_attempt(first: Results, second: Results) -> Results:
+    """Return the results where some failures were tried again, and these are what came of it."""
+    return Results(
+        first.passed + second.passed,
+        first.skipped,
+        tuple(name for name in first.failed if name in second.failed or name not in second.tried),
+    )
 
 
 def complaints(results: Results, needs: Mapping[str, str]) -> list[str]:

@@ -52,6 +52,7 @@ class Bench:
         self.phone = self._loop.run_until_complete(self._make(os))
         self.mux = Usbmuxd(self._pki, PairRecords(self.root / "lockdown"))
         self.mux.attach(self.phone)
+        (self.phone._media / "way-out").symlink_to(self.root)  # as an app could make one
         self._outside = self._names()
 
     async def _make(self, os: str) -> VirtualPhone:

@@ -19,12 +19,24 @@ END_LIMIT_S = 10
 
 @contextmanager
 def child_farm(
-    *arguments: str, end_limit_s: float = END_LIMIT_S
+    *arguments: str, end_limit_s: float = END_LIMIT_S, temporary: Path | None = None
 ) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
-    """Start a farm, read its ready line, and make sure that it has ended."""
+    """Start a farm, read its ready line, and make sure that it has ended.
+
+    Args:
+        arguments: Its command line.
+        end_limit_s: How long its end may take.
+        temporary: A temporary folder of its own.
+    """
+    environment = os.environ | ({} if temporary is None else {"TMPDIR": str(temporary)})
     command = [sys.executable, "-m", "orchestrator.virtual", "--json", *arguments]
     with subprocess.Popen(
-        command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        command,
+        cwd=REPOSITORY,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdout is not None
         try:

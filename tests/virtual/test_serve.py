@@ -31,6 +31,14 @@ if TYPE_CHECKING:
 LIMIT_S = 3.0  # what a run allows for the ready line, and for the end
 
 
+@pytest.fixture
+def temporary(tmp_path: Path) -> Path:
+    """A temporary folder that nothing else uses."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    return folder
+
+
 def sockets(pid: int) -> list[Path]:
     return list(Path("/tmp").glob(f"vp-{pid}-*"))
 
@@ -55,14 +63,25 @@ def test_each_phone_can_be_named_with_its_ios() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_and_nothing_is_left(number: signal.Signals) -> None:
-    with child_farm("--phones", "2") as (process, farm):
-        assert len(sockets(process.pid)) == 1
+def test_a_signal_ends_it_and_nothing_is_left(number: signal.Signals, temporary: Path) -> None:
+    with child_farm("--phones", "2", temporary=temporary) as (process, farm):
+        assert len(sockets(process.pid)) == len(list(temporary.iterdir())) == 1
         process.send_signal(number)
         assert process.wait(LIMIT_S) == 0
         with pytest.raises(OSError, match="refused"):
             connect(farm["usbmux"])
-    assert sockets(process.pid) == []
+    assert sockets(process.pid) == list(temporary.iterdir()) == []
+
+
+def test_what_a_killed_farm_left_is_removed_by_the_next(temporary: Path) -> None:
+    with child_farm("--phones", "1", temporary=temporary) as (process, _):
+        process.kill()
+        process.wait(LIMIT_S)
+    assert len(sockets(process.pid)) == len(list(temporary.iterdir())) == 1
+    with child_farm("--phones", "1", temporary=temporary) as (other, _):
+        assert sockets(process.pid) == []
+        assert len(list(temporary.iterdir())) == 1
+    assert sockets(other.pid) == list(temporary.iterdir()) == []
 
 
 def test_the_end_of_stdin_ends_it_when_it_is_watched() -> None:
@@ -82,7 +101,7 @@ def test_plain_serving_does_not_care_about_stdin() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="macOS polls its parent; stdin is tested above")
-def test_it_dies_with_a_parent_that_was_killed(tmp_path: Path) -> None:
+def test_it_dies_with_a_parent_that_was_killed(temporary: Path) -> None:
     script = (
         "import os, subprocess, sys, time\n"
         "command = [sys.executable, '-m', 'orchestrator.virtual', '--json', '--phones', '1',"
@@ -92,7 +111,11 @@ def test_it_dies_with_a_parent_that_was_killed(tmp_path: Path) -> None:
         "time.sleep(60)\n"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", script], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", script],
+        cwd=REPOSITORY,
+        env=os.environ | {"TMPDIR": str(temporary)},
+        stdout=subprocess.PIPE,
+        text=True,
     ) as parent:
         assert parent.stdout is not None
         lines = sorted((parent.stdout.readline() for _ in range(2)), key=len)
@@ -100,6 +123,7 @@ def test_it_dies_with_a_parent_that_was_killed(tmp_path: Path) -> None:
         parent.kill()
     assert farm["phones"]
     wait_for_the_end(farm_pid)
+    assert sockets(farm_pid) == list(temporary.iterdir()) == []
 
 
 def wait_for_the_end(pid: int) -> None:
