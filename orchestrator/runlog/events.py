@@ -3,7 +3,9 @@
 Kinds in use: `run_started`, `phase` (facts: name), `installed`, `launched` (pid), `connected`,
 `disconnected`, `app_exited` (pid, exit_code, signal), `app_alive` (pid, alive), `footprint` (pid,
 bytes), `report_pulled` (path), `session_ended` (cause, error), `interrupted` (by), `run_ended`;
-after the death of an orchestrator `run_resumed`, `adopted` (pid), `keeper_gone`.
+after the death of an orchestrator `run_resumed`, `adopted` (pid), `keeper_gone`;
+around the absence of a phone `gap_began` (reason), `gap_ended` (seconds); `gate_waits` (reason,
+facts), `retry` (reason), `hub_incident` (phones, count), `quarantined` (reason).
 """
 
 from __future__ import annotations

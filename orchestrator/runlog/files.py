@@ -74,7 +74,9 @@ class LineWriter:
         self.append(msgspec.json.encode(document))
 
     def close(self) -> None:
-        """Sync and close the file."""
+        """Sync and close the file; a closed one stays closed."""
+        if self._file.closed:
+            return
         os.fsync(self._file.fileno())
         self._file.close()
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from orchestrator.soak.run_directory import RunRecorder
     from orchestrator.soak.session import SessionOrder
 
-RETURN_LIMIT_S: Final = 30.0  # a phone that was lost may come back
 RETURN_POLL_S: Final = 1.0
 ANSWER_LIMIT_S: Final = 5.0
 
@@ -85,7 +84,7 @@ async def soak_phone(
         findings = await _attempt(order, link, recorder, stop, journal)
         number = journal.state.attempt
         again = number <= order.lab_retries and is_worth_retrying(findings)
-        if stop.is_set() or not again or not await _returned(link, stop):
+        if stop.is_set() or not again or not await _returned(order, link, stop):
             journal.save(Stage.DONE)
             return PhoneResult(findings, number)
         recorder.event("retry", udid=order.phone.udid, attempt=number + 1, reason="lab error")
@@ -109,9 +108,9 @@ async def _attempt(
     return findings
 
 
-async def _returned(link: PhoneLink, stop: anyio.Event) -> bool:
+async def _returned(order: SessionOrder, link: PhoneLink, stop: anyio.Event) -> bool:
     """Wait for a phone to answer again; False if it does not in time, or nobody wants it to."""
-    deadline = Deadline.after(RETURN_LIMIT_S)
+    deadline = Deadline.after(order.return_grace_s)
     while not deadline.passed and not stop.is_set():
         try:
             await link.facts(deadline=Deadline.after(ANSWER_LIMIT_S))

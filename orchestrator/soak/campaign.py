@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from orchestrator.domain.errors import FleetError
 from orchestrator.soak.attempts import soak_phone
 from orchestrator.soak.incidents import Loss, hub_incidents
 from orchestrator.soak.ledger import QuarantinePolicy
@@ -84,21 +85,26 @@ class Campaign:
         if self.ledger is None or self.stop.is_set():
             return
         on_hubs = {loss.udid for group in self._incidents() for loss in group}
-        for order in self.orders:
-            result = self._results.get(order.phone.udid)
-            if result is None or order.phone.udid in on_hubs:
-                continue
-            facts = result.findings.facts
-            quarantine = self.ledger.session_ended(
-                order.phone.udid,
-                order.phone.alias,
-                facts.build if facts else None,
-                result.lab_error,
-                self.quarantine,
-                time.time(),
-            )
-            if quarantine is not None:
-                self.recorder.event("quarantined", udid=order.phone.udid, reason=quarantine.reason)
+        try:
+            for order in self.orders:
+                result = self._results.get(order.phone.udid)
+                if result is not None and order.phone.udid not in on_hubs:
+                    self._note_session(self.ledger, order.phone, result)
+        except (FleetError, OSError) as error:  # the run is whole without it
+            self.recorder.event("ledger_unwritten", reason=str(error))
+
+    def _note_session(self, ledger: Ledger, phone: PlannedPhone, result: PhoneResult) -> None:
+        facts = result.findings.facts
+        quarantine = ledger.session_ended(
+            phone.udid,
+            phone.alias,
+            facts.build if facts else None,
+            result.lab_error,
+            self.quarantine,
+            time.time(),
+        )
+        if quarantine is not None:
+            self.recorder.event("quarantined", udid=phone.udid, reason=quarantine.reason)
 
     def _note_signal(self, name: str) -> None:
         self.interrupted_by = name

@@ -87,11 +87,11 @@ class Ledger:
     """The file of notes.
 
     Args:
-        folder: Where it is; the state folder by default.
+        folder: Where it is; `lab` in the state folder by default.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder or state_folder()
+        self._folder = folder or state_folder() / "lab"
         self._path = self._folder / "phones.json"
 
     def notes(self) -> list[PhoneNote]:

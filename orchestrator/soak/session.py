@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -14,18 +14,21 @@ from orchestrator.device.pushing import Payload, push_once
 from orchestrator.domain.deadline import Deadline
 from orchestrator.domain.errors import DeviceError
 from orchestrator.domain.outcome import Cause
-from orchestrator.runlog.documents import LaunchWindow
-from orchestrator.runlog.files import LineWriter
-from orchestrator.runlog.merge import ends_with_bye, newest_seq
-from orchestrator.soak.collect import ReportCollector, pull_journal
+from orchestrator.soak.collect import ReportCollector
 from orchestrator.soak.findings import SessionFindings
+from orchestrator.soak.following import (
+    APP_PORT,
+    CALL_LIMIT_S,
+    OBSERVE_MS,
+    AppFollower,
+    run_limit_s,
+)
 from orchestrator.soak.gate import GateLimits
 from orchestrator.soak.gatekeeper import Gatekeeper
 from orchestrator.soak.gathering import LIMIT_S, Gathering
+from orchestrator.soak.rejoining import DEVELOPER_LIMIT_S, Rejoiner
 from orchestrator.soak.session_state import RememberedError, SessionJournal, Stage
 from orchestrator.soak.stopping import SessionStoppedError, until_stop
-from orchestrator.soak.streaming import AppStream, StartCommand
-from orchestrator.soak.watch import Ending, hang_limit_s
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -38,15 +41,7 @@ if TYPE_CHECKING:
     from orchestrator.runlog.layout import AttemptPaths
     from orchestrator.soak.run_directory import RunRecorder
 
-APP_PORT: Final = 28450
 INSTALL_LIMIT_S: Final = 300.0
-DEVELOPER_LIMIT_S: Final = 60.0
-CALL_LIMIT_S: Final = 20.0
-OBSERVE_MS: Final = 500
-KEEPER_END_LIMIT_S: Final = 20.0  # of a keeper whose orchestrator died before the launch
-_OVERRUN_FACTOR: Final = 4.0
-_OVERRUN_GRACE_S: Final = 120.0
-_RETRY_S: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +58,7 @@ class SessionOrder:
     report_wait_s: float
     gate: GateLimits | None = None  # None: the battery alone
     lab_retries: int = 0
+    return_grace_s: float = 30.0  # from the loss of a phone to its return
 
 
 @dataclass(slots=True)
@@ -90,7 +86,7 @@ class PhoneSession:
             facts = f"internal error: {type(error).__name__}: {error}"
             alias = self.order.phone.alias
             self._fail(DeviceError(alias, "host", "session", facts, cause=Cause.NOT_READY))
-        if self.findings.cause_hint() is Cause.DEVICE_LOST:
+        if self.findings.cause_hint() is Cause.DEVICE_LOST and self.findings.lost_at_s is None:
             self.findings.lost_at_s = time.time()
         self.journal.save(Stage.COLLECTING)
         with anyio.CancelScope(shield=True):
@@ -103,10 +99,12 @@ class PhoneSession:
         """Bring the app to its end, from wherever a dead orchestrator left it."""
         if self.journal.resumed:
             self._recall(collector)
-        if self.journal.state.stage is Stage.RUNNING and await self._rejoin():
+        if self.journal.state.stage is Stage.RUNNING and await self._rejoiner().rejoin():
+            if self.journal.state.pid is not None:
+                await self._rejoiner().follow_through_gaps(self.journal.state.pid)
             return
         if self.journal.resumed:
-            await self._vacate()
+            await self._rejoiner().vacate()
         if self.journal.state.stage is Stage.COLLECTING:
             return
         await until_stop(self.stop, self._prepare, collector)
@@ -120,74 +118,6 @@ class PhoneSession:
         findings.alive_at_end = state.alive_at_end
         findings.error = state.error.error() if state.error else None
         collector.remember(state.known_reports)
-
-    async def _rejoin(self) -> bool:
-        """Follow the app that was left running; False where none was, nor had been."""
-        session = await self._adopted()
-        if session is None:
-            return await self._find_without_keeper()
-        pid = self.journal.state.pid or session.app_pid
-        async with _closing(session):
-            if pid is None:
-                return False  # the launch never came to be
-            self._event("adopted", pid=pid)
-            await self._follow_found(session, pid)
-        return True
-
-    async def _adopted(self) -> DeveloperSession | None:
-        return await self.link.adopt(deadline=Deadline.after(DEVELOPER_LIMIT_S))
-
-    async def _find_without_keeper(self) -> bool:
-        """Look for an app whose keeper is gone: it may live on, and its journal in any case."""
-        pid = self.journal.state.pid
-        self._event("keeper_gone", pid=pid)
-        if pid is None:
-            return False
-        async with self._developer_session() as session:
-            if await session.is_running(pid, deadline=Deadline.after(CALL_LIMIT_S)):
-                await self._follow_found(session, pid)
-                return True
-        self.findings.windows.append(self._window(pid, time.time()))
-        if await self._said_goodbye():
-            return True
-        raise DeviceError(
-            self.order.phone.alias,
-            "host",
-            "resume",
-            f"process {pid} ended while nobody watched: its keeper is gone",
-            remedy="Resume within the keeper's lease of 30 minutes",
-        )
-
-    async def _said_goodbye(self) -> bool:
-        """Ask the journal whether the app ended as it should."""
-        launch = self.findings.stream.launch
-        target = self.paths.journal(1)
-        if launch is None or await pull_journal(
-            self.link, self.order.plan.app.bundle_id, launch, target
-        ):
-            return False
-        if not ends_with_bye(target):
-            return False
-        self.findings.stream.ending = Ending.COMPLETED
-        return True
-
-    async def _follow_found(self, session: DeveloperSession, pid: int) -> None:
-        with suppress(DeviceError):  # of a process that is gone there is nothing to observe
-            await session.observe(pid, OBSERVE_MS, deadline=Deadline.after(CALL_LIMIT_S))
-        await self._follow(session, pid)
-
-    async def _vacate(self) -> None:
-        """Wait for the end of a keeper that has no app of ours, and of its session."""
-        deadline = Deadline.after(KEEPER_END_LIMIT_S)
-        while not deadline.passed:
-            try:
-                session = await self.link.adopt(deadline=deadline)
-            except DeviceError:  # it is ending by itself
-                await anyio.sleep(_RETRY_S)
-                continue
-            if session is None:
-                return
-            await session.aclose()
 
     async def _prepare(self, collector: ReportCollector) -> None:
         self._phase("facts")
@@ -216,7 +146,22 @@ class PhoneSession:
         async with self._developer_session() as session:
             pid = await until_stop(self.stop, self._launch, session)
             self._phase("soak")
-            await self._follow(session, pid)
+            await self._follower().follow(session, pid)
+        await self._rejoiner().follow_through_gaps(pid)
+
+    def _follower(self) -> AppFollower:
+        return AppFollower(
+            order=self.order,
+            link=self.link,
+            paths=self.paths,
+            journal=self.journal,
+            findings=self.findings,
+            stop=self.stop,
+            remark=self._event,
+        )
+
+    def _rejoiner(self) -> Rejoiner:
+        return Rejoiner(self._follower())
 
     async def _launch(self, session: DeveloperSession) -> int:
         state = self.journal.state
@@ -241,61 +186,14 @@ class PhoneSession:
         self._phase("developer")
         session = await until_stop(self.stop, self._open_developer)
         self._event("developer_session", road="tunneld" if session.by_tunneld else "own tunnel")
-        async with _closing(session):
+        try:
             yield session
+        finally:
+            with anyio.CancelScope(shield=True):
+                await session.aclose()
 
     async def _open_developer(self) -> DeveloperSession:
         return await self.link.developer(deadline=Deadline.after(DEVELOPER_LIMIT_S))
-
-    async def _follow(self, session: DeveloperSession, pid: int) -> None:
-        state = self.journal.state
-        self.findings.stream = state.stream
-        with (
-            LineWriter(self.paths.stream(1)) as stream,
-            LineWriter(self.paths.console) as console,
-        ):
-            result = await AppStream(
-                link=self.link,
-                session=session,
-                pid=pid,
-                port=APP_PORT,
-                token=state.token,
-                start=self._start_command(),
-                stream=stream,
-                console=console,
-                stop=self.stop,
-                run_limit_s=_run_limit_s(self.order.duration_s),
-                hang_limit_s=hang_limit_s(self.order.plan.thresholds),
-                result=state.stream,
-                last_seq=newest_seq(stream.path) if self.journal.resumed else 0,
-                remember=self.journal.save,
-            ).follow()
-        for end in result.exits:
-            self._event("app_exited", pid=end.pid, exit_code=end.exit_code, signal=end.signal)
-        if not result.exits and result.ending is not Ending.LOST:
-            alive = await session.is_running(pid, deadline=Deadline.after(CALL_LIMIT_S))
-            self.findings.alive_at_end = alive
-            self._event("app_alive", pid=pid, alive=alive)
-        self.findings.windows.append(
-            self._window(pid, result.exits[0].at_s if result.exits else time.time())
-        )
-        self._keep_findings()
-
-    def _window(self, pid: int, ended_s: float) -> LaunchWindow:
-        state = self.journal.state
-        return LaunchWindow(
-            number=1,
-            pid=pid,
-            launch=state.stream.launch,
-            started_s=state.started_s,
-            ended_s=ended_s,
-        )
-
-    def _keep_findings(self) -> None:
-        """Remember the end of the app before the session, which knows it, is closed."""
-        state = self.journal.state
-        state.windows, state.alive_at_end = self.findings.windows, self.findings.alive_at_end
-        self.journal.save(Stage.COLLECTING)
 
     async def _collect(self, collector: ReportCollector) -> None:
         self._phase("collect")
@@ -310,14 +208,6 @@ class PhoneSession:
             remark=self._event,
         )
         await gathering.run()
-
-    def _start_command(self) -> StartCommand:
-        return StartCommand(
-            run_id=self.order.plan.run_id,
-            nonce=self.order.phone.nonce,
-            scenario=self.order.plan.scenario,
-            packages=[package.listed() for package in self.order.packages],
-        )
 
     def _environment(self, token: str) -> dict[str, str]:
         environment = {"FLEET_TOKEN": token, "FLEET_PORT": str(APP_PORT)}
@@ -342,17 +232,4 @@ class PhoneSession:
 
 def longest_s(duration_s: float) -> float:
     """Return when a run of so much inference time is over by its own limits."""
-    return _run_limit_s(duration_s) + 2 * INSTALL_LIMIT_S + LIMIT_S
-
-
-def _run_limit_s(duration_s: float) -> float:
-    return duration_s * _OVERRUN_FACTOR + _OVERRUN_GRACE_S
-
-
-@asynccontextmanager
-async def _closing(session: DeveloperSession) -> AsyncIterator[None]:
-    try:
-        yield
-    finally:
-        with anyio.CancelScope(shield=True):
-            await session.aclose()
+    return run_limit_s(duration_s) + 2 * INSTALL_LIMIT_S + LIMIT_S

@@ -77,6 +77,7 @@ class ScriptedApp:
     lines: list[bytes] = field(default_factory=list)
     then: str = "bye"  # "bye", "crash", "hang up", "silence"
     refuses: str | None = None
+    launch: str = LAUNCH
     commands: list[str] = field(default_factory=list)
     resumed_from: list[int] = field(default_factory=list)
     started: anyio.Event = field(default_factory=anyio.Event)
@@ -93,7 +94,7 @@ class ScriptedApp:
         reply = {"reply": name, "id": command["id"], "ok": True}
         if name == "hello":
             reply |= {
-                "protocol": 1, "app": "scripted", "pid": PID, "launch": LAUNCH,
+                "protocol": 1, "app": "scripted", "pid": PID, "launch": self.launch,
                 "started": self.started.is_set(), "seq": 0,
             }  # fmt: skip
         if name == self.refuses:

@@ -145,11 +145,53 @@ async def test_a_refused_scenario_ends_the_session_with_its_reason(bench: Bench)
 
 
 async def test_a_lost_developer_session_is_a_lost_phone(bench: Bench) -> None:
-    ScriptedApp(bench.link, LINES, then="silence")
+    bench.order = replace(bench.order, return_grace_s=0.05)
     bench.link.session.tell(SessionLost("unplugged"))
     findings = await bench.run()
     assert findings.cause_hint() is Cause.DEVICE_LOST
     assert findings.stream.error == "unplugged"
+
+
+async def test_a_phone_that_returns_with_the_same_app_goes_on_after_a_gap(bench: Bench) -> None:
+    link = bench.link
+    app = ScriptedApp(link, LINES, then="silence")
+    second = ScriptedSession(link.script)
+
+    async def unplug() -> None:
+        await app.started.wait()
+        await anyio.sleep(0.05)
+        link.session.tell(SessionLost("unplugged"))
+        link.session = second
+        second.running.add(PID)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(unplug)
+        findings = await bench.run()
+    assert findings.cause_hint() is None
+    assert findings.lost_at_s is None
+    assert app.resumed_from == [3]
+    assert bench.stream() == b"".join(LINES) + record(4, "bye")
+    assert [gap["reason"] for gap in bench.events("gap_began")] == ["unplugged"]
+    assert len(bench.events("gap_ended")) == 1
+    assert [(window.number, window.pid) for window in findings.windows] == [(1, PID)]
+    assert link.script.calls.count("launch") == 1
+
+
+async def test_another_launch_at_the_port_is_not_ours(bench: Bench) -> None:
+    bench.order = replace(bench.order, return_grace_s=0.05)
+    app = ScriptedApp(bench.link, LINES, then="silence")
+
+    async def reboot() -> None:
+        await app.started.wait()
+        await anyio.sleep(0.05)
+        app.launch = "another"
+        bench.link.session.tell(SessionLost("rebooted"))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(reboot)
+        findings = await bench.run()
+    assert findings.cause_hint() is Cause.DEVICE_LOST
+    assert app.resumed_from == []
 
 
 @pytest.mark.parametrize(

@@ -110,10 +110,12 @@ class DtxSession:
                 return await _first_memory_size(rows)
 
     async def observe(self, pid: int, interval_ms: int, *, deadline: Deadline) -> None:
-        """Start footprint events for one pid, in place of those for another."""
+        """Start footprint and exit events for one pid, in place of those for another."""
         if self._sampling is not None:
             self._sampling.cancel()
         with translated(self._alias, "dvt", "observe", deadline):
+            with suppress(DTXNsError):  # an app that another session launched, gone by now
+                await self._opened.control.service.startObservingPid_(pid)
             self._sampling = await self._tasks.start(self._sample, pid, interval_ms)
 
     async def aclose(self, *, deadline: Deadline) -> None:
