@@ -21,7 +21,7 @@ from tests.report.runs import (
     jetsam_report,
     write_run,
 )
-from tests.verdict.telemetry_factory import encode
+from tests.verdict.host_side import encode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +58,6 @@ def test_a_run_that_was_killed_before_its_plan_has_no_phones(run: WrittenRun) ->
 
 
 def test_differences_from_the_manifest_go_to_the_phone_they_bear_on(run: WrittenRun) -> None:
-    assert read_run(run.root).differences_of(DIRECTORY) is None
     write_manifest(run.root)
     assert read_run(run.root).differences_of(DIRECTORY) == ()
     run.device.telemetry.write_bytes(b"")
@@ -67,6 +66,12 @@ def test_differences_from_the_manifest_go_to_the_phone_they_bear_on(run: Written
     telemetry = f"devices/{DIRECTORY}/telemetry.ndjson"
     assert record.differences_of(DIRECTORY) == (telemetry, "events.ndjson")
     assert record.differences_of("another") == ("events.ndjson",)
+
+
+def test_a_finished_run_whose_manifest_is_gone_was_tampered_with(run: WrittenRun) -> None:
+    assert read_run(run.root).differences_of(DIRECTORY) == ("MANIFEST.sha256",)
+    run.rewrite_run(ended_s=None)  # a killed run never had one
+    assert read_run(run.root).differences_of(DIRECTORY) is None
 
 
 def test_the_merged_file_stands_as_it_is(run: WrittenRun) -> None:

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import random
 
-from tests.verdict.telemetry_factory import (
-    FULL,
-    MIB,
-    STEP_NS,
-    App,
-    Row,
-    Spec,
-    hash_of,
-)
+from tests.verdict.telemetry_factory import FULL, MIB, STEP_NS, App, Row, Spec, hash_of
 
 
 class FullApp(App):

@@ -15,7 +15,8 @@ from tests.verdict.broken_apps import (
     NeverEvicts,
     NeverTrims,
 )
-from tests.verdict.telemetry_factory import App, Spec, check_of, failures, judged
+from tests.verdict.host_side import check_of, failures, judged
+from tests.verdict.telemetry_factory import App, Spec
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.verdict.host_side import failures, judged
 from tests.verdict.noisy_phones import NoisyApp
-from tests.verdict.telemetry_factory import failures, judged
 
 SESSIONS = 304
 EACH = 38

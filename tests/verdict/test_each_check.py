@@ -8,10 +8,7 @@ from orchestrator.domain.outcome import Result
 from orchestrator.runlog.documents import PlannedPhone, Requirement
 from orchestrator.verdict.judge import judge
 from tests.verdict import broken_states as broken
-from tests.verdict.telemetry_factory import (
-    FULL,
-    App,
-    Row,
+from tests.verdict.host_side import (
     case_of,
     check_of,
     encode,
@@ -20,6 +17,7 @@ from tests.verdict.telemetry_factory import (
     plan_of,
     planned_phone,
 )
+from tests.verdict.telemetry_factory import FULL, App, Row
 
 BROKEN = [
     (broken.ForgetsCount, "trim.count-consistent"),

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.verdict.judge import judge
-from tests.verdict.telemetry_factory import App, Row, Spec, case_of, encode, failures
+from tests.verdict.host_side import case_of, encode, failures
+from tests.verdict.telemetry_factory import App, Row, Spec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

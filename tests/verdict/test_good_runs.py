@@ -9,11 +9,7 @@ import pytest
 from orchestrator.domain.checks import CHECK_IDS
 from orchestrator.verdict.catalog import CATALOG
 from orchestrator.verdict.judge import judge
-from tests.verdict.telemetry_factory import (
-    FULL,
-    App,
-    Row,
-    Spec,
+from tests.verdict.host_side import (
     case_of,
     check_of,
     encode,
@@ -23,6 +19,7 @@ from tests.verdict.telemetry_factory import (
     plan_of,
     wire_scenario,
 )
+from tests.verdict.telemetry_factory import FULL, App, Row, Spec
 
 if TYPE_CHECKING:
     from orchestrator.runlog.documents import CheckDocument

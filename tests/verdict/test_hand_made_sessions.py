@@ -15,20 +15,8 @@ from orchestrator.evidence.classify import classify
 from orchestrator.evidence.parse import parse_report
 from orchestrator.runlog.documents import AppExit, EvidenceDocument, LaunchWindow
 from orchestrator.verdict.judge import judge
-from tests.verdict.telemetry_factory import (
-    BOOT_S,
-    LAUNCH,
-    LIMIT_BYTES,
-    MIB,
-    PID,
-    App,
-    Row,
-    Spec,
-    case_of,
-    check_of,
-    encode,
-    evidence_of,
-)
+from tests.verdict.host_side import case_of, check_of, encode, evidence_of
+from tests.verdict.telemetry_factory import BOOT_S, LAUNCH, LIMIT_BYTES, MIB, PID, App, Row, Spec
 
 if TYPE_CHECKING:
     from orchestrator.runlog.documents import VerdictDocument

@@ -8,13 +8,7 @@ from orchestrator.evidence.classified import ClassifiedReport
 from orchestrator.runlog.documents import AbsentPhone, AppExit, Requirement
 from orchestrator.verdict.judge import Judgement, absent_verdict, judge
 from tests.verdict.broken_apps import HidesTrims, KeepsHead
-from tests.verdict.telemetry_factory import (
-    BOOT_S,
-    LAUNCH,
-    MIB,
-    PID,
-    App,
-    Spec,
+from tests.verdict.host_side import (
     case_of,
     check_of,
     encode,
@@ -24,6 +18,7 @@ from tests.verdict.telemetry_factory import (
     plan_of,
     wire_scenario,
 )
+from tests.verdict.telemetry_factory import BOOT_S, LAUNCH, MIB, PID, App, Spec
 
 KILL = AppExit(pid=PID, at_s=BOOT_S + 2, signal=9)
 JETSAM = ClassifiedReport(

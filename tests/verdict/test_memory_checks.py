@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.verdict.judge import judge
-from tests.verdict.telemetry_factory import (
-    LIMIT_BYTES,
-    LOADED_BYTES,
-    MIB,
-    STATE_BYTES,
-    App,
-    Row,
-    Spec,
+from tests.verdict.host_side import (
     case_of,
     check_of,
     device_of,
@@ -24,6 +17,15 @@ from tests.verdict.telemetry_factory import (
     plan_of,
     planned_phone,
     wire_scenario,
+)
+from tests.verdict.telemetry_factory import (
+    LIMIT_BYTES,
+    LOADED_BYTES,
+    MIB,
+    STATE_BYTES,
+    App,
+    Row,
+    Spec,
 )
 
 if TYPE_CHECKING:

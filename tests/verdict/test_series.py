@@ -7,7 +7,8 @@ import pytest
 from orchestrator.runlog.telemetry import decode_record
 from orchestrator.verdict.judge import judge
 from orchestrator.verdict.series import MAX_BUCKETS, MAX_MARKS, Series, SeriesBuilder
-from tests.verdict.telemetry_factory import LAUNCH, MIB, App, case_of, encode
+from tests.verdict.host_side import case_of, encode
+from tests.verdict.telemetry_factory import LAUNCH, MIB, App
 
 
 def sample(t_ns: int, footprint: int, tokens_total: int = 0) -> bytes:

@@ -11,11 +11,13 @@ from orchestrator.report.remake import remake
 from orchestrator.runlog.files import replace_file, write_document
 from orchestrator.runlog.manifest import write_manifest
 from tests.report.runs import PHONE, PLAN, ROWS, WrittenRun, write_run
-from tests.verdict.telemetry_factory import Row, device_of, encode
+from tests.verdict.host_side import device_of, encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+    from tests.verdict.telemetry_factory import Row
 
 MODEL, IOS, CHECK = "iPhone 15 Pro", "18.x", "trim.notice"
 SHORT_H = 0.0001  # the tests' soaks take half a second
