@@ -98,7 +98,10 @@ class StandIn:
 
     program: tuple[str, ...] = (sys.executable, "-m", "orchestrator.harness.standin")
 
-    def __init__(self, container: Path, env: dict[str, str]) -> None:
+    def __init__(
+        self, container: Path, env: dict[str, str], shape: WitnessShape | None = None
+    ) -> None:
+        self._shape = shape or WitnessShape(64 * 1024**2, capacity=256)
         self.container = container
         self.socket_path = container / "app.sock"
         self.clients: list[Client] = []
@@ -130,7 +133,7 @@ class StandIn:
         }
 
     def _push(self, quantization: str) -> dict[str, str]:
-        package = witness_package(quantization, WitnessShape(64 * 1024**2, capacity=256))
+        package = witness_package(quantization, self._shape)
         folder = self.container / package.folder
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "model.json").write_bytes(package.content)

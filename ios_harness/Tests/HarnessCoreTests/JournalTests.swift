@@ -67,4 +67,32 @@ import Testing
     let text = LaunchIdentifier().description
     #expect(UUID(uuidString: text)?.uuidString.lowercased() == text)
   }
+
+  /// A kill or a power cut may leave any prefix of the file: its whole lines are the records written before, and what is
+  /// left of the next one is told from a record.
+  @Test func aJournalCutAtAnyByteIsReadable() throws {
+    let journal = try makeJournal()
+    for index in 0..<40 {
+      try journal.record(index % 7 == 0 ? "state" : "tokens", index % 7 == 0 ? .machine : .process)
+      {
+        $0.field("ids", [index, 2 * index])
+        $0.field("text", "é\"\(index)\n")
+      }
+    }
+    let bytes = try Files.read(journal.path, limitBytes: 1 << 20)
+    let ends = bytes.indices.filter { bytes[$0] == 0x0A }
+    let lines = try lines(of: journal)
+    for (index, line) in lines.enumerated() {
+      #expect(try JSONReader.read(line).asObject?["seq"] == .integer(Int64(index + 1)))
+    }
+    for cut in 0...bytes.count {
+      let whole = ends.prefix { $0 < cut }
+      let torn = bytes[(whole.last.map { $0 + 1 } ?? 0)..<cut]
+      // All but the end of the line may be there: such a record is whole as well.
+      if torn.isEmpty || torn.last == UInt8(ascii: "}") && cut < bytes.count && bytes[cut] == 0x0A {
+        continue
+      }
+      #expect(throws: JSONError.self) { try JSONReader.read(torn) }
+    }
+  }
 }

@@ -10,6 +10,7 @@ struct JournalAudit {
   private(set) var problems: [String] = []
   private(set) var kinds: [String: Int] = [:]
   private(set) var records: [JSONFields] = []
+  private(set) var lines: [[UInt8]] = []
 
   private var unchained: [UInt8] = []
   /// What the records say the rows hold.
@@ -26,6 +27,7 @@ struct JournalAudit {
     for line in lines {
       let record = try JSONFields(try JSONReader.read(line))
       records.append(record)
+      self.lines.append(line)
       try check(record, line)
     }
   }

@@ -11,6 +11,7 @@ from orchestrator.harness.standin.defects import UnknownDefectError
 from orchestrator.harness.standin.identity import APP, LaunchError, read_launch
 
 UNUSABLE_STATUS: Final = 2
+UNKNOWN_DEFECT_STATUS: Final = 64  # EX_USAGE: it must not look like a defect that was not caught
 
 
 def main() -> int:
@@ -19,7 +20,8 @@ def main() -> int:
         return App(read_launch(os.environ)).run()
     except (LaunchError, UnknownDefectError, OSError) as error:
         sys.stderr.write(f"{APP}: {error}\n")
-        return UNUSABLE_STATUS
+        unknown = isinstance(error, UnknownDefectError)
+        return UNKNOWN_DEFECT_STATUS if unknown else UNUSABLE_STATUS
 
 
 if __name__ == "__main__":

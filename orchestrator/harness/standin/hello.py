@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 def hello_fields(launch: Launch, plan: SoakPlan, reading: Reading) -> dict[str, object]:
     """Return the fields of `hello`."""
-    return {**_app(), **_phone(launch, reading), **_model(plan), **_run(plan)}
+    return {**_app(launch), **_phone(launch, reading), **_model(plan), **_run(plan)}
 
 
-def _app() -> dict[str, object]:
+def _app(launch: Launch) -> dict[str, object]:
     return {
         "app": APP,
         "app_version": APP_VERSION,
         "stand_in": True,
         "build": "stand-in",
         "pid": os.getpid(),
-        "lc_uuid": None,
+        "lc_uuid": launch.executable_uuid,
     }
 
 
@@ -36,7 +36,7 @@ def _phone(launch: Launch, reading: Reading) -> dict[str, object]:
         "device": launch.product_type,
         "os": launch.os,
         "os_build": launch.os_build,
-        "boot_time_s": None,
+        "boot_time_s": launch.boot_time_s,
         "wall_time_s": time.time(),
         "page_size": PAGE_BYTES,
         "physical_memory_bytes": launch.physical_memory_bytes,
@@ -68,6 +68,8 @@ def _model(plan: SoakPlan) -> dict[str, object]:
         "first_id": model.first_id,
         "chunk": model.chunk,
         "chunk_widths": [model.chunk],
+        "text": model.text,
+        "sampling": dict.fromkeys(("temperature", "top_k", "top_p", "seed")) | {"mode": "greedy"},
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -36,6 +37,8 @@ class Launch:
     os_build: str
     parent_pid: int | None
     container: Path
+    executable_uuid: str | None = None  # how crash reports name the app
+    boot_time_s: float | None = None  # Unix time
 
 
 def read_launch(env: Mapping[str, str]) -> Launch:
@@ -61,7 +64,22 @@ def read_launch(env: Mapping[str, str]) -> Launch:
         os_build=env.get("FLEET_BUILD", "unknown"),
         parent_pid=_count(env, "FLEET_PARENT_PID"),
         container=Path(env.get("HOME", ".")),
+        executable_uuid=env.get("FLEET_LC_UUID") or None,
+        boot_time_s=_time_s(env, "FLEET_BOOT_TIME_S"),
     )
+
+
+def _time_s(env: Mapping[str, str], name: str) -> float | None:
+    text = env.get(name, "")
+    if not text:
+        return None
+    try:
+        time_s = float(text)
+    except ValueError:
+        time_s = math.nan
+    if not 0 <= time_s < math.inf:
+        raise LaunchError(f"{name} must be a time in seconds, not {text!r}")
+    return time_s
 
 
 def _count(env: Mapping[str, str], name: str) -> int | None:

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.harness.standin.fields import FieldError, Fields
+from orchestrator.harness.standin.text import TEXTS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 QUANTIZATIONS: Final = ("int4", "int8")
+DEVICES: Final = ("neural_engine", "gpu", "cpu")
 _MOST_BYTES: Final = 1 << 40
+_LONGEST_LOAD_MS: Final = 600_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,9 @@ class WitnessModel:
     end_id: int
     bos_id: int | None  # begins a conversation, None for models without one
     chunk: int  # widest prefill chunk
+    text: str = "decimal"  # which text an id has
+    load_ms: int = 0  # how long a load takes
+    compute_plan: tuple[dict[str, object], ...] = ()  # what a plan of the model would say
 
 
 def read_refs(fields: Fields) -> tuple[PackageRef, ...]:
@@ -95,4 +101,15 @@ def _model(fields: Fields, ref: PackageRef) -> WitnessModel:
         end_id=fields.integer("end_id", 0, vocab - 1),
         bos_id=fields.optional_integer("bos_id", 0, vocab - 1),
         chunk=fields.integer("chunk", 1, capacity),
+        text=fields.text("text", TEXTS) if fields.has("text") else "decimal",
+        load_ms=fields.optional_integer("load_ms", 0, _LONGEST_LOAD_MS) or 0,
+        compute_plan=tuple(_placement(entry) for entry in fields.children("compute_plan")),
     )
+
+
+def _placement(fields: Fields) -> dict[str, object]:
+    return {
+        "group": fields.text("group"),
+        "device": fields.text("device", DEVICES),
+        "ops": fields.integer("ops", 0, 1 << 31),
+    }

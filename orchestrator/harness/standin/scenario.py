@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.domain.memory_class import MemoryClass
+from orchestrator.harness.standin.fields import FieldError
 
 if TYPE_CHECKING:
     from orchestrator.harness.standin.fields import Fields
 
 U64: Final = (1 << 64) - 1
 MANY: Final = 10**12  # bound of counts that only have to be sane
+LONGEST_MS: Final = 3_600_000
 MOST_PROMPT_IDS: Final = 4096  # prompt and used ids travel in one line of at most 64 KiB
 
 
@@ -64,6 +66,11 @@ class Scenario:
     ballast: tuple[BallastSpan, ...]
     warning_tokens: tuple[int, ...]  # ordinals of tokens after which the app warns itself
     stop_after_tokens: int | None
+    pause_ms: int  # between two turns
+
+
+# What the Swift app plays and this one does not.
+_NOT_PLAYED: Final = ("audits", "background", "reloads", "engine_faults")
 
 
 def read_scenario(fields: Fields) -> Scenario:
@@ -73,6 +80,7 @@ def read_scenario(fields: Fields) -> Scenario:
         FieldError: If a field is missing or out of its range.
     """
     speed = fields.child("speed")
+    _refuse_what_is_not_played(fields, speed)
     return Scenario(
         name=fields.text("name"),
         seed=fields.integer("seed", 0, U64),
@@ -86,7 +94,26 @@ def read_scenario(fields: Fields) -> Scenario:
         ballast=tuple(_ballast(entry) for entry in fields.children("ballast")),
         warning_tokens=tuple(w.integer("at_token", 1, MANY) for w in fields.children("warnings")),
         stop_after_tokens=fields.optional_integer("stop_after_tokens", 1, MANY),
+        pause_ms=fields.optional_integer("pause_ms", 0, LONGEST_MS) or 0,
     )
+
+
+def _refuse_what_is_not_played(fields: Fields, speed: Fields) -> None:
+    """Refuse a scenario that this app would play otherwise than it says.
+
+    Raises:
+        FieldError: Naming the member.
+    """
+    for name in _NOT_PLAYED:
+        if fields.has(name) and fields.children(name):
+            raise FieldError(f"scenario.{name} is not played by the stand-in app")
+    if fields.has("sampling"):
+        fields.child("sampling").text("mode", ("greedy",))
+    if speed.has("thermal_percent"):
+        raise FieldError("scenario.speed.thermal_percent is not played by the stand-in app")
+    for warning in fields.children("warnings"):
+        if warning.has("phase"):
+            warning.text("phase", ("decode",))
 
 
 def _policy(fields: Fields) -> Policy:

@@ -15,6 +15,7 @@ from orchestrator.harness.standin.pipeline import Pipeline
 from orchestrator.harness.standin.ports import Turn, TurnRules
 from orchestrator.harness.standin.sampler import PhoneConditions, Sampler
 from orchestrator.harness.standin.telemetry import WARNING_CHANNEL, Telemetry, TurnView
+from orchestrator.harness.standin.text import TextView
 
 if TYPE_CHECKING:
     from orchestrator.harness.standin.identity import Launch
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from orchestrator.harness.standin.pressure import Pressure
     from orchestrator.harness.standin.start import SoakPlan
 
+_PAUSE_STEP_NS: Final = NS_PER_S // 100
+_NS_PER_MS: Final = NS_PER_S // 1000
 MOST_BARREN_TURNS: Final = 16  # turns in a row without a sample: the soak would never move
 
 
@@ -51,7 +54,7 @@ class Soak:
             gauge,
             clock,
             state_bytes=self._engine.state_bytes,
-            end_id=model.end_id,
+            new_text=lambda: TextView(model.text, model.end_id),
         )
         rules = TurnRules(frozenset({model.end_id}), model.chunk)
         self.pipeline = Pipeline(
@@ -93,18 +96,20 @@ class Soak:
         self._sampler.start()
 
     def _load(self) -> None:
-        started_ns = self._clock.now_ns()
+        started_ns, model = self._clock.now_ns(), self._plan.model
         self._engine.load()
-        reading, model = self._gauge.read(), self._plan.model
+        self._clock.sleep_until_ns(started_ns + model.load_ms * _NS_PER_MS)
+        reading = self._gauge.read()
         self.telemetry.record(
             "load",
             digest=model.digest,
             bits_per_weight=model.bits_per_weight,
             compute_units="none",
-            plan=[],
+            plan=list(model.compute_plan),
             cold=True,
             ms=(self._clock.now_ns() - started_ns) / 1e6,
             phase="loaded",
+            reason="launch",
             weights_bytes=model.weights_bytes,
             footprint=reading.footprint,
             host_bytes=reading.host_bytes,
@@ -119,6 +124,7 @@ class Soak:
                 self.pipeline.end_conversation()
                 conversation, number = conversation + 1, 1
             barren = 0 if self._turn(conversation, number) else barren + 1
+            self._pause()
         if self._pressure.stop_reason is None:
             message = f"{barren} turns in a row gave no token"
             self.telemetry.fault("barren", message, self.pipeline.phase)
@@ -127,6 +133,14 @@ class Soak:
         self._sampler.close()
         self.telemetry.bye(reason)
         return reason
+
+    def _pause(self) -> None:
+        """Answer warnings between two turns, and predict nothing, for the scenario's time."""
+        until_ns = self._clock.now_ns() + self._plan.scenario.pause_ms * _NS_PER_MS
+        while self._pressure.stop_reason is None and self._clock.now_ns() < until_ns:
+            self.pipeline.settle()
+            self._end_if_due()
+            self._clock.sleep_until_ns(min(until_ns, self._clock.now_ns() + _PAUSE_STEP_NS))
 
     def _turn(self, conversation: int, number: int) -> int:
         """Play one scheduled turn and return how many tokens it gave."""
@@ -178,7 +192,9 @@ class Soak:
         event = "foreground" if foreground else "background"
         self._pressure.set_foreground(
             foreground,
-            lambda: self.telemetry.record("lifecycle", event=event, phase=self.pipeline.phase),
+            lambda: self.telemetry.record(
+                "lifecycle", event=event, phase=self.pipeline.phase, origin="phone"
+            ),
         )
 
     def _end_if_due(self) -> None:

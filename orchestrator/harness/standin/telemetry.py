@@ -13,12 +13,15 @@ from orchestrator.harness.standin.clock import NS_PER_S
 from orchestrator.harness.standin.journal import HASH_DIGITS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from orchestrator.harness.standin.clock import LaunchClock
     from orchestrator.harness.standin.context import Admission, Trim
     from orchestrator.harness.standin.journal import Journal
     from orchestrator.harness.standin.memory import MemoryGauge
     from orchestrator.harness.standin.ports import Chunk, Phase, Sample, Turn
     from orchestrator.harness.standin.pressure import Interruption
+    from orchestrator.harness.standin.text import Shown, TextView
 
 NOTICE_TEXT: Final = "Memory limit reached \N{EN DASH} context was trimmed."
 WARNING_CHANNEL: Final = "host"
@@ -68,7 +71,7 @@ class Telemetry:
         clock: LaunchClock,
         *,
         state_bytes: int,
-        end_id: int,
+        new_text: Callable[[], TextView],
     ) -> None:
         """Write to a journal.
 
@@ -77,10 +80,12 @@ class Telemetry:
             gauge: Footprint of the app.
             clock: Time of the launch.
             state_bytes: Phone bytes of one state.
-            end_id: The token that gives no text.
+            new_text: Makes the view of a turn's text.
         """
         self._journal, self._gauge, self._clock = journal, gauge, clock
-        self._state_bytes, self._end_id = state_bytes, end_id
+        self._state_bytes = state_bytes
+        self._new_text, self._text = new_text, new_text()
+        self._shown: list[Shown] = []  # of the samples in hand
         self._lock = threading.RLock()
         self._hand: list[Sample] = []
         self._hand_since_ns = 0
@@ -103,15 +108,16 @@ class Telemetry:
         if not self._hand or self._closed:
             return
         hand, self._hand = self._hand, []
-        ids = [sample.token for sample in hand]
+        shown, self._shown = self._shown, []
         fields = {
             **self._where,
-            "ids": ids,
+            "ids": [sample.token for sample in hand],
             "n": [sample.rows for sample in hand],
             "state": hand[0].state,
             "start_ns": [sample.span_ns[0] for sample in hand],
             "end_ns": [sample.span_ns[1] for sample in hand],
-            "text_bytes": sum(len(str(token)) for token in ids if token != self._end_id),
+            "text_bytes": sum(each.byte_count for each in shown),
+            "text": "".join(each.text for each in shown),
         }
         self._journal.append("tokens", fields)
 
@@ -128,6 +134,7 @@ class Telemetry:
         with self._lock:
             self._flush()
             self._where = {"conversation": turn.conversation, "turn": turn.number}
+            self._text = self._new_text()
             self.record(
                 "turn_start",
                 **self._where,
@@ -148,6 +155,7 @@ class Telemetry:
             generated=generated,
             consumed=view.consumed,
             text_hash=view.text_hash,
+            held_bytes=self._text.held_bytes,
         )
 
     def prefilled(self, chunk: Chunk) -> None:
@@ -173,6 +181,7 @@ class Telemetry:
             if not self._hand:
                 self._hand_since_ns = now_ns
             self._hand.append(sample)
+            self._shown.append(self._text.show(sample.token))
             self.totals.tokens += 1
             held_ns = now_ns - self._hand_since_ns
             if len(self._hand) >= _MOST_SAMPLES or held_ns >= _MOST_HAND_NS:
