@@ -46,6 +46,9 @@ fuzz: $(SETUP)
 
 deep: $(SETUP)
 	$(BIN)/pytest -q -m "deep or chaos or full_length"
+	@if command -v swift >/dev/null; then \
+	  cd ios_harness && FLEET_DEEP=1 swift test --filter RandomTurnTests; \
+	else echo "deep: no swift on PATH, 100,000 random conversations not run" >&2; fi
 
 $(SETUP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed")'
