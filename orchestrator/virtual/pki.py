@@ -98,6 +98,15 @@ class Pki:
         }
 
 
+def is_certificate(pem: str) -> bool:
+    """Whether TLS can trust a text; one that it cannot would close the phone to every host."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=pem)
+    except (ssl.SSLError, TypeError, ValueError):
+        return False
+    return True
+
+
 def _load_or_make(folder: Path) -> KeySet:
     path = folder / _KEYS_FILE
     if path.exists():

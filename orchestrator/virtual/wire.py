@@ -76,12 +76,12 @@ class Stream:
 
     async def send_plist(self, value: Plist, order: Literal["big", "little"] = "big") -> None:
         """Send one plist, XML as the daemons do."""
-        body = plistlib.dumps(value)
+        body = encode_plist(value)
         await self.send(_PREFIX[order].pack(len(body)) + body)
 
     def queue_plist(self, value: Plist) -> None:
         """Send one plist without waiting for room: a slow client must hold nobody up."""
-        body = plistlib.dumps(value)
+        body = encode_plist(value)
         self.writer.write(_PREFIX["big"].pack(len(body)) + body)
 
     async def send(self, data: bytes) -> None:
@@ -172,6 +172,25 @@ def parse_plist(data: bytes) -> Plist:
     if not isinstance(value, dict):
         raise ProtocolError(f"a plist of type {type(value).__name__}, not a dictionary")
     return value
+
+
+def encode_plist(value: Plist) -> bytes:
+    """Return the XML of a dictionary, or the binary form where XML cannot carry its texts.
+
+    Raises:
+        ProtocolError: If it has no form: a number of more than 64 bits, a half of a character.
+    """
+    try:
+        return plistlib.dumps(value)
+    except (ValueError, TypeError, OverflowError):
+        return _encode_binary(value)
+
+
+def _encode_binary(value: Plist) -> bytes:
+    try:
+        return plistlib.dumps(value, fmt=plistlib.FMT_BINARY)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ProtocolError(f"no plist can hold this: {error}") from error
 
 
 async def splice(left: Stream, right: Stream) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -198,8 +199,11 @@ def test_idevicenotificationproxy_hears_what_is_posted(peers: Peers) -> None:
     with peers.start("idevicenotificationproxy", "-u", peers.udid, "observe", name) as observer:
         assert observer.stdout is not None
         try:
-            assert name in observer.stdout.readline()
-            peers.run("idevicenotificationproxy", "-u", peers.udid, "post", name)
+            assert name in observer.stdout.readline()  # it says so before it asks the phone
+            heard, deadline_s = False, time.monotonic() + LIMIT_S
+            while not heard and time.monotonic() < deadline_s:
+                peers.run("idevicenotificationproxy", "-u", peers.udid, "post", name)
+                heard = bool(select.select([observer.stdout], [], [], 0.5)[0])
             assert name in observer.stdout.readline()
         finally:
             observer.kill()

@@ -6,7 +6,7 @@ import asyncio
 import uuid
 from typing import TYPE_CHECKING, Final, Protocol
 
-from orchestrator.virtual.wire import ProtocolError
+from orchestrator.virtual.wire import ProtocolError, encode_plist
 
 if TYPE_CHECKING:
     import ssl
@@ -126,6 +126,10 @@ class _Conversation:
         key = _text(request, "Key")
         if key is None:
             return {"Error": "MissingKey"}
+        try:
+            encode_plist({key: value})  # what is set is read back
+        except ProtocolError:
+            return {"Key": key, "Error": "InvalidArgument"}
         self._values.set(_text(request, "Domain") or "", key, value)
         return {"Key": key, "Result": "Success"}
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import plistlib
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.virtual.pki import ESCROW_BAG
+from orchestrator.virtual.pki import ESCROW_BAG, is_certificate
 from orchestrator.virtual.settings import TrustAnswer
-from orchestrator.virtual.wire import parse_plist
+from orchestrator.virtual.wire import encode_plist, parse_plist
 
 if TYPE_CHECKING:
     import ssl
@@ -38,7 +37,7 @@ class Pairings:
         if self._settings.trust is not TrustAnswer.TRUST:
             return {"Error": str(self._settings.trust)}
         host_id, certificates = _host_of(record)
-        if host_id is None or not certificates:
+        if host_id is None or not certificates or not all(map(is_certificate, certificates)):
             return {"Error": "InvalidPairRecord"}
         self._remember(host_id, certificates)
         return {"EscrowBag": ESCROW_BAG}
@@ -81,7 +80,7 @@ class Pairings:
         self._save()
 
     def _save(self) -> None:
-        self._path.write_bytes(plistlib.dumps(self._hosts))
+        self._path.write_bytes(encode_plist(self._hosts))
 
 
 def _host_of(record: object) -> tuple[str | None, list[str]]:

@@ -269,3 +269,29 @@ async def mux_reply(reader: asyncio.StreamReader) -> dict[str, Any]:
         length, *_ = struct.unpack("<IIII", await reader.readexactly(16))
         reply: dict[str, Any] = plistlib.loads(await reader.readexactly(length - 16))
     return reply
+
+
+async def test_a_host_with_junk_for_a_certificate_is_not_paired_and_harms_nobody(
+    lockdown: UsbmuxLockdownClient, phone: VirtualPhone
+) -> None:
+    for junk in (b"", b"junk", "ä".encode(), b"-----BEGIN CERTIFICATE-----\nx\n"):
+        answer = phone.pairings.pair({"HostID": "X", "HostCertificate": junk})
+        assert answer == {"Error": "InvalidPairRecord"}
+    await (await lockdown.start_lockdown_service("com.apple.afc")).close()
+
+
+async def test_values_that_no_plist_can_hold_are_refused_and_odd_texts_come_back(
+    lockdown: UsbmuxLockdownClient,
+) -> None:
+    async def ask(body: bytes) -> dict[str, Any]:
+        assert lockdown.service is not None
+        await lockdown.service.sendall(struct.pack(">I", len(body)) + body)
+        reply: dict[str, Any] = await lockdown.service.recv_plist()
+        return reply
+
+    odd = {"Request": "SetValue", "Key": "Mark", "Value": "bell\x07"}
+    assert (await ask(plistlib.dumps(odd, fmt=plistlib.FMT_BINARY)))["Result"] == "Success"
+    assert await lockdown.get_value(key="Mark") == "bell\x07"
+    huge = plistlib.dumps({**odd, "Value": 7}).replace(b"<integer>7", b"<integer>1" + b"0" * 60)
+    assert (await ask(huge))["Error"] == "InvalidArgument"
+    assert await lockdown.get_value(key="Mark") == "bell\x07"
