@@ -29,9 +29,10 @@ from orchestrator.domain.errors import BuildError
 from orchestrator.domain.outcome import Outcome, Result
 from orchestrator.harness.models import selftest_packages
 from orchestrator.report.remake import judge_run
-from orchestrator.soak.cells import Cell, Finding, cells_of, result_of, sweep_cells
+from orchestrator.soak.cells import Cell, Finding, cells_of, sweep_cells
 from orchestrator.soak.farm import FarmSpec, virtual_phones
 from orchestrator.soak.selftest import PHONES, SETTINGS, CellQueue, SelfTest, SelfTestBench
+from orchestrator.soak.selftest_result import result_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from orchestrator.config.model import FleetConfig
     from orchestrator.domain.defects import Defect
     from orchestrator.domain.phone import Phone
-    from orchestrator.soak.cells import SelfTestResult
+    from orchestrator.soak.selftest_result import SelfTestResult
 
 _SWIFT_REMEDY: Final = (
     "Install a Swift toolchain: the self-test needs the Swift app, the stand-in has five defects"

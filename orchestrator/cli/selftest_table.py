@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from orchestrator.soak.cells import DefectResult, SelfTestResult, SweepResult
+    from orchestrator.soak.selftest_result import DefectResult, SelfTestResult, SweepResult
 
 
 def result_lines(result: SelfTestResult) -> list[str]:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.verdict.checks.background import BackgroundReleases
 from orchestrator.verdict.checks.budget import BudgetMatchesDevice, BudgetNeverExceeded
 from orchestrator.verdict.checks.completeness import TelemetryComplete
 from orchestrator.verdict.checks.counts import TrimCountConsistent
 from orchestrator.verdict.checks.endings import CrashNone, JetsamNone, SoakCompleted
 from orchestrator.verdict.checks.evictions import EvictFreesMemory, EvictOnWarning
+from orchestrator.verdict.checks.flat_decode import PerfFlatDecode
 from orchestrator.verdict.checks.growth import MemoryDrift, MemoryStaticKV
 from orchestrator.verdict.checks.handlers import EvictHandlerFirst
 from orchestrator.verdict.checks.hanging import HangNone
-from orchestrator.verdict.checks.lifecycle import BackgroundReleases, StateLifecycle
+from orchestrator.verdict.checks.lifecycle import StateLifecycle
 from orchestrator.verdict.checks.loading import LoadTime, PlanPlacement
 from orchestrator.verdict.checks.memory import MemoryPeak
 from orchestrator.verdict.checks.notices import EvictNotice, TrimNotice
 from orchestrator.verdict.checks.parity import TrimParity
 from orchestrator.verdict.checks.proof import ContextProven
 from orchestrator.verdict.checks.quantization import QuantMatchesDevice
-from orchestrator.verdict.checks.speed import PerfDecay, PerfFlatDecode, PerfThroughput
+from orchestrator.verdict.checks.speed import PerfDecay, PerfThroughput
 from orchestrator.verdict.checks.states import StateSerialised
 from orchestrator.verdict.checks.stream import StreamEndsOnce, StreamSane
 from orchestrator.verdict.checks.text import StreamTextValid

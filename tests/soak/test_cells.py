@@ -16,11 +16,11 @@ from orchestrator.soak.cells import (
     Cell,
     Finding,
     cells_of,
-    result_of,
     selected,
     sweep_cells,
 )
 from orchestrator.soak.selftest import CellQueue
+from orchestrator.soak.selftest_result import result_of
 
 
 def found(cell: Cell, *failed: str, outcome: Outcome = Outcome.FAIL) -> Finding:

@@ -110,6 +110,7 @@ class MemoryStaticKV(Check):
         self._min_rows = self.limit("min_rows")
         self._made: State | None = None
         self._tokens = self._made_tokens = 0
+        self._ballast = 0  # bytes, of the latest sample
         self._reading: tuple[Record, int, int] | None = None  # latest: record, footprint, rows
         self._ratios = Trace(self._MOST_STATES)  # of states and growth per row
         self._states = 0
@@ -125,12 +126,16 @@ class MemoryStaticKV(Check):
             case State() if record.purpose == "audit":
                 self._reading = None  # two states at once: nothing can be said of either
             case Trim() | Evict():
-                self._read(record, record.footprint, record.before)
+                if not self._ballast:  # these records do not say how much of it there is
+                    self._read(record, record.footprint, record.before)
                 self._close()
-            case Sample() if record.ballast == 0:
-                self._read(record, record.footprint, record.n)
+            case Sample():
+                self._ballast = record.ballast
+                if not self._ballast:
+                    self._read(record, record.footprint, record.n)
             case Hello():
                 self._made = self._reading = None
+                self._ballast = 0
                 self._tokens = 0
             case _:
                 pass
