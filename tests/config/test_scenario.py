@@ -2,7 +2,8 @@ import pytest
 
 from orchestrator.config.fields import from_environment, parse_duration
 from orchestrator.config.model import PolicyBlock, WorkloadBlock
-from orchestrator.config.scenario import SMOKE, scenario_of, wire_scenario
+from orchestrator.config.scenario import SELFTEST, SMOKE, scenario_of, wire_scenario
+from orchestrator.domain.checks import CHECK_IDS
 from orchestrator.domain.errors import UsageError
 
 
@@ -62,3 +63,30 @@ def test_texts_from_the_environment_are_none_where_a_name_is_not_set(
     assert from_environment("${FLEET_TEST_TEAM}-x") == "T1-x"
     assert from_environment("${FLEET_TEST_NONE}") is None
     assert from_environment(None) is None
+
+
+@pytest.mark.parametrize("text", ["99999999999999999999s", "٣s", "1.s"])
+def test_absurd_durations_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="a duration"):
+        parse_duration(text)
+
+
+def test_what_a_scenario_does_not_do_is_not_sent() -> None:
+    rare = {"pause_ms", "audits", "background", "reloads"}
+    assert not rare & set(wire_scenario(SMOKE, PolicyBlock(), seed=7))
+    assert rare <= set(wire_scenario(SELFTEST, PolicyBlock(), seed=7))
+
+
+def test_timed_warnings_name_their_phase() -> None:
+    wire = wire_scenario(SELFTEST, PolicyBlock(), seed=7)
+    assert wire["warnings"] == [
+        {"at_token": 250},
+        {"at_token": 450, "phase": "prefill"},
+        {"at_token": 620, "phase": "idle"},
+    ]
+
+
+def test_the_self_test_requires_every_check() -> None:
+    assert SELFTEST.required_checks == CHECK_IDS
+    assert SELFTEST.virtual_speed
+    assert not SMOKE.virtual_speed

@@ -5,7 +5,12 @@ import json
 
 import pytest
 
-from orchestrator.harness.models import WitnessShape, witness_package, witness_packages
+from orchestrator.harness.models import (
+    WitnessShape,
+    selftest_packages,
+    witness_package,
+    witness_packages,
+)
 
 
 def test_the_int4_package_has_the_bytes_of_the_protocol() -> None:
@@ -42,3 +47,17 @@ def test_another_shape_has_another_digest() -> None:
 def test_an_unknown_quantization_is_refused() -> None:
     with pytest.raises(ValueError, match="no quantization 'int2'"):
         witness_package("int2")
+
+
+def test_the_self_tests_packages_say_everything_that_a_check_can_judge() -> None:
+    for package in selftest_packages():
+        described = json.loads(package.content)
+        assert (described["text"], described["load_ms"]) == ("pieces", 400)
+        groups = {group["group"]: group["device"] for group in described["compute_plan"]}
+        assert groups["feed_forward"] == "neural_engine"
+        assert package.load_ms == 400.0
+
+
+def test_a_soaks_packages_have_no_set_load_time() -> None:
+    assert {package.load_ms for package in witness_packages()} == {None}
+    assert all(b"compute_plan" not in package.content for package in witness_packages())
