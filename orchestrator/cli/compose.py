@@ -18,6 +18,11 @@ import anyio
 from orchestrator.cli.app_package import AppPackage, built_app
 from orchestrator.cli.holding import hold
 from orchestrator.cli.printing import note
+from orchestrator.cli.refusals import (
+    refuse_living_sessions,
+    refuse_unknown_defect,
+    refuse_unusable_output,
+)
 from orchestrator.cli.running import USBMUX_ENVIRONMENT, Execution, lock_key, packages_of
 from orchestrator.config.load import load_config
 from orchestrator.config.resolved import resolved_yaml
@@ -99,6 +104,8 @@ async def run_soak(options: SoakOptions) -> tuple[Path, SummaryDocument]:
     mistake = unknown_limit(config.checks)
     if mistake is not None:
         raise UsageError(mistake, remedy="docs/checks.md lists the limits of every check")
+    refuse_unknown_defect(config.harness.defect)
+    refuse_unusable_output(options.output)
     scenario = scenario_of(options.scenario or config.scenario, config.workload, options.duration_s)
     run_id = new_run_id(time.time())
     async with AsyncExitStack() as stack:
@@ -109,6 +116,9 @@ async def run_soak(options: SoakOptions) -> tuple[Path, SummaryDocument]:
         keys = [lab.lock_key(phone) for phone in participants.phones]
         claim = Claim(run_id, longest_s(scenario.duration_s))
         await hold(stack, keys, claim, wait=options.wait)
+        await refuse_living_sessions(
+            [(p.alias, p.udid, lab.address_of(p.source)) for p in participants.phones]
+        )
         virtual = all(phone.virtual for phone in participants.phones)
         package = await anyio.to_thread.run_sync(built_app, config, folder, virtual)
         paths = await _campaign(lab, participants, package)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -120,7 +121,14 @@ def lock_key(udid: str, alias: str, address: str, *, virtual: bool) -> LockKey:
 
 def real_address(address: str) -> str:
     """Return what `default` stands for: two farms may hold phones of one UDID."""
-    return os.environ.get(USBMUX_ENVIRONMENT, address) if address == "default" else address
+    given = os.environ.get(USBMUX_ENVIRONMENT, address) if address == "default" else address
+    host, separator, port = given.rpartition(":")
+    if not separator:
+        return given
+    try:
+        return f"{socket.gethostbyname(host)}:{int(port)}"  # localhost is 127.0.0.1
+    except (OSError, ValueError):
+        return given
 
 
 def _phone(planned: PlannedPhone) -> Phone:

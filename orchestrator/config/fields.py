@@ -12,12 +12,11 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from orchestrator.config.position import WrittenFloat
 from orchestrator.domain.checks import CHECK_IDS
 from orchestrator.domain.iphone import CATALOG, by_name
-from orchestrator.domain.iphone import os_version as parse_os_version
 from orchestrator.domain.measures import MEASURE_NAMES
 from orchestrator.domain.memory_class import MemoryClass
 
 _ENVIRONMENT_TEXT: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_DURATION: Final = re.compile(r"(?P<amount>\d+(?:\.\d+)?)(?P<unit>ms|s|m|h)")
+_DURATION: Final = re.compile(r"(?P<amount>[0-9]{1,9}(?:\.[0-9]{1,9})?)(?P<unit>ms|s|m|h)")
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _MIN_UDID_LENGTH: Final = 25
 
@@ -29,7 +28,7 @@ def _version_text(value: object) -> object:
 
 
 def _check_version(value: str) -> str:
-    if not parse_os_version(value):
+    if not re.fullmatch(r"[1-9][0-9]?(\.[0-9]{1,2}){0,2}", value):
         raise ValueError("an iOS version like 18.5 is expected")
     return value
 

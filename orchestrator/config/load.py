@@ -52,6 +52,8 @@ def validate(document: PlacedDocument) -> FleetConfig:
 
 
 def _read(path: Path) -> PlacedDocument:
+    if path.exists() and not path.is_file():
+        raise ConfigError(str(path), "cannot be read: not a file")
     try:
         return parse_yaml(path.read_text(encoding="utf-8"), str(path))
     except OSError as error:

@@ -42,7 +42,7 @@ class Block(BaseModel):
 
 def _is_host_and_port(value: str) -> bool:
     host, _, port = value.rpartition(":")
-    return bool(host) and ":" not in host and port.isdigit()
+    return bool(host) and ":" not in host and port.isdecimal() and 0 < int(port) < 65536
 
 
 class Source(Block):

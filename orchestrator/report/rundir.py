@@ -53,7 +53,8 @@ class RunRecord:
         These are the phone's own and those of the whole run.
         """
         if self.differences is None:
-            return None
+            # A run that came to its end has a manifest: whoever took it away hides something.
+            return (self.paths.manifest.name,) if self.finished else None
         own = f"devices/{directory}/"
         return tuple(
             name for name in self.differences if name.startswith(own) or "devices/" not in name

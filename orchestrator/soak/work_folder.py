@@ -38,7 +38,10 @@ def _sweep(root: Path) -> None:
 
 def _is_mine(folder: Path) -> bool:
     # The folder for temporary files is shared: a link, or somebody else's folder, is left alone.
-    status = folder.lstat()
+    try:
+        status = folder.lstat()
+    except FileNotFoundError:  # another run ended, or swept it, in between
+        return False
     return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
 
 

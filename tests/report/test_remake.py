@@ -124,6 +124,7 @@ def test_a_hostile_plan_is_harmless_everywhere(
 def test_an_expected_phone_that_is_absent_makes_the_run_inconclusive(run: WrittenRun) -> None:
     absent = AbsentPhone(udid="a", alias="gone", directory="gone-1", reason="not attached")
     run.rewrite_plan(absent=[absent])
+    write_manifest(run.root)
     summary = remake(run.root)
     assert [phone.outcome for phone in summary.phones] == ["PASS", "ERROR"]
     assert (summary.outcome, summary.exit_code) == ("ERROR", 4)

@@ -36,3 +36,12 @@ def test_what_a_killed_run_left_is_swept_and_a_living_one_kept(tmp_path: Path) -
         assert living.exists()
         assert link.is_symlink()
         assert other.exists()
+
+
+def test_a_folder_that_somebody_else_just_removed_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = [tmp_path / "fleet-work-1-gone"]
+    monkeypatch.setattr(Path, "iterdir", lambda _: iter(listed))
+    with work_folder(tmp_path) as folder:
+        assert folder.is_dir()
