@@ -70,6 +70,7 @@ class SoakOptions:
     settings: tuple[str, ...]
     seed: int
     include_unlisted: bool
+    until_s: float | None = None  # wall clock
     wait: bool = False  # for phones that another run holds
 
 
@@ -215,6 +216,7 @@ async def _campaign(lab: Lab, participants: Participants, package: AppPackage) -
         sources=lab.sources,
         ipa=package.ipa,
         own_phones=lab.options.virtual,
+        until_s=lab.options.until_s,
         journal_of=state.new_session if state else _unkept_session,
         kept=[path for path in files if path.exists()],
     ).run(recorder)
@@ -227,7 +229,8 @@ def _private_state(lab: Lab, package: AppPackage) -> RunStateFolder | None:
         return None
     state = RunStateFolder.of(lab.run_id)
     run = (lab.options.output / lab.run_id).absolute()
-    state.begin(RunState(str(run), os.environ.get(USBMUX_ENVIRONMENT)), package.ipa)
+    usbmux = os.environ.get(USBMUX_ENVIRONMENT)
+    state.begin(RunState(str(run), usbmux, lab.options.until_s), package.ipa)
     return state
 
 

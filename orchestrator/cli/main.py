@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "status": "Show how far a run is.",
     "watch": "Look at a run until it ends.",
     "stop": "Stop a run in order, report included.",
+    "prune": "List or delete old runs; signed ones and baselines stay.",
     "quarantine": "Take phones out of the lab, and back: list, add, remove.",
     "who": "List the phones that runs hold.",
     "unlock": "Free a phone by ending the run that holds it.",

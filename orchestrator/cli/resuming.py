@@ -120,6 +120,7 @@ async def _go_on(left: LeftRun, stack: AsyncExitStack, *, stop: bool) -> None:
         virtual = all(phone.virtual for phone in left.plan.phones)
         package = await anyio.to_thread.run_sync(built_app, left.config, folder, virtual)
         ipa = package.ipa
+    private = left.private.read()
     recorder = RunRecorder.reopen(left.paths)
     note(f"run {left.run.run_id}: resumed, {len(left.plan.phones)} phones")
     execution = Execution(
@@ -129,6 +130,7 @@ async def _go_on(left: LeftRun, stack: AsyncExitStack, *, stop: bool) -> None:
         sources=[UsbmuxSource(source.name, source.usbmux) for source in left.config.sources],
         ipa=ipa,
         own_phones=False,
+        until_s=private.until_s if private else None,
         journal_of=left.private.left_session,
         stopped_by="stop" if stop else None,
     )

@@ -47,6 +47,7 @@ class Execution:
     journal_of: Callable[[PlannedPhone], SessionJournal]
     kept: Sequence[Path] = ()  # files beside the run that belong to its evidence
     stop: anyio.Event = field(default_factory=anyio.Event)
+    until_s: float | None = None  # wall clock: when the window closes
     stopped_by: str | None = None  # who wanted the end before this began
 
     async def run(self, recorder: RunRecorder) -> None:
@@ -66,6 +67,7 @@ class Execution:
                 kept=self.kept,
                 stop=self.stop,
                 interrupted_by=self.stopped_by,
+                until_s=self.until_s,
                 # Phones that a run starts itself are new every time: nothing is held against them.
                 ledger=None if self.own_phones else Ledger(),
                 quarantine=QuarantinePolicy(
@@ -79,6 +81,7 @@ class Execution:
         return KeeperBroker(starter, die_with_parent=self.own_phones, tunneld=tunneld)
 
     def _orders(self) -> list[SessionOrder]:
+        transfers = anyio.CapacityLimiter(self.config.schedule.parallel_transfers)
         return [
             SessionOrder(
                 plan=self.plan,
@@ -91,6 +94,7 @@ class Execution:
                 report_wait_s=self.config.evidence.report_wait_s,
                 gate=gate_limits(self.config),
                 lab_retries=self.config.retry.lab,
+                transfers=transfers,
             )
             for phone in self.plan.phones
         ]

@@ -42,6 +42,9 @@ def soak(
     include_unlisted: Annotated[
         bool, typer.Option("--include-unlisted", help="Also soak other models and older iOS.")
     ] = False,
+    until: Annotated[
+        str | None, typer.Option(help="Stop at HH:MM, local time, with what there is: 06:30.")
+    ] = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for phones that another run holds.")
     ] = False,
@@ -68,11 +71,25 @@ def soak(
         settings=tuple(settings or ()),
         seed=seed,
         include_unlisted=include_unlisted,
+        until_s=_until_s(until),
         wait=wait,
     )
     run, summary = anyio.run(run_soak, options)
     loaded = load_config(options.config, options.settings)
     sys.exit(conclude(run, summary, loaded, json=json))
+
+
+def _until_s(text: str | None) -> float | None:
+    from datetime import UTC, datetime
+
+    from orchestrator.soak.window_end import next_occurrence
+
+    if text is None:
+        return None
+    try:
+        return next_occurrence(text, datetime.now(UTC).astimezone()).timestamp()
+    except ValueError as error:
+        raise UsageError(f"--until: {error}") from error
 
 
 def _duration_s(text: str | None) -> float | None:

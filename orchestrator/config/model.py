@@ -308,6 +308,12 @@ class GateBlock(Block):
     unlock_limit_s: Positive = 60.0
 
 
+class ScheduleBlock(Block):
+    """How phones share the host."""
+
+    parallel_transfers: PositiveCount = 4  # phones that install and get models at once
+
+
 class FleetConfig(Block):
     """The whole of `fleet.yaml`."""
 
@@ -325,6 +331,7 @@ class FleetConfig(Block):
     checks: dict[CheckId, dict[str, Number]] = Field(default={}, strict=False)
     evidence: EvidenceBlock = EvidenceBlock()
     gate: GateBlock = GateBlock()
+    schedule: ScheduleBlock = ScheduleBlock()
     retry: RetryBlock = RetryBlock()
     quarantine: QuarantineBlock = QuarantineBlock()
     notify: tuple[Notification, ...] = Field(default=(), strict=False)

@@ -28,7 +28,7 @@ class RunDocument(Document, frozen=True, kw_only=True):
     arguments: list[str]
     owner_pid: int
     ended_s: float | None = None
-    interrupted_by: str | None = None  # "SIGINT", "SIGTERM", or "stop" for `fleet stop`
+    interrupted_by: str | None = None  # "SIGINT", "SIGTERM", "stop" (`fleet stop`), "until"
     resumed_s: list[float] = []  # when another process went on with it
 
 

@@ -5,7 +5,8 @@ Kinds in use: `run_started`, `phase` (facts: name), `installed`, `launched` (pid
 bytes), `report_pulled` (path), `session_ended` (cause, error), `interrupted` (by), `run_ended`;
 after the death of an orchestrator `run_resumed`, `adopted` (pid), `keeper_gone`;
 around the absence of a phone `gap_began` (reason), `gap_ended` (seconds); `gate_waits` (reason,
-facts), `retry` (reason), `hub_incident` (phones, count), `quarantined` (reason).
+facts), `retry` (reason), `hub_incident` (phones, count), `quarantined` (reason);
+`host` (load and memory of the host) every minute.
 """
 
 from __future__ import annotations

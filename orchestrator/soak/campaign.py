@@ -6,15 +6,17 @@ import shutil
 import signal
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
 from orchestrator.domain.errors import FleetError
 from orchestrator.soak.attempts import soak_phone
+from orchestrator.soak.host_load import PERIOD_S, host_load
 from orchestrator.soak.incidents import Loss, hub_incidents
 from orchestrator.soak.ledger import QuarantinePolicy
 from orchestrator.soak.session_state import SessionJournal
+from orchestrator.soak.window_end import UNTIL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from orchestrator.soak.ledger import Ledger
     from orchestrator.soak.run_directory import RunRecorder
     from orchestrator.soak.session import SessionOrder
+
+WAKE_S: Final = 60.0
 
 
 @dataclass(slots=True)
@@ -39,6 +43,7 @@ class Campaign:
     kept: Sequence[Path] = ()  # files of the run's work folder that belong to its evidence
     stop: anyio.Event = field(default_factory=anyio.Event)
     interrupted_by: str | None = None
+    until_s: float | None = None  # wall clock: then the apps are stopped
     ledger: Ledger | None = None  # told how sessions ended
     quarantine: QuarantinePolicy = field(default_factory=QuarantinePolicy)
     _results: dict[str, PhoneResult] = field(default_factory=dict)
@@ -47,6 +52,9 @@ class Campaign:
         """Soak every phone; SIGINT and SIGTERM stop the apps and still collect everything."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch_signals)
+            tasks.start_soon(self._sample_host)
+            if self.until_s is not None:
+                tasks.start_soon(self._close_window, self.until_s)
             async with anyio.create_task_group() as sessions:
                 for order in self.orders:
                     sessions.start_soon(self._soak, order)
@@ -66,6 +74,19 @@ class Campaign:
 
     async def _watch_signals(self) -> None:
         await stop_on_signal(self.stop, self._note_signal)
+
+    async def _close_window(self, until_s: float) -> None:
+        # Looked at anew every minute at the latest: a laptop may have slept meanwhile.
+        while (left_s := until_s - time.time()) > 0:  # noqa: ASYNC110 - a clock has no event
+            await anyio.sleep(min(left_s, WAKE_S))
+        if not self.stop.is_set():
+            self._note_signal(UNTIL)
+            self.stop.set()
+
+    async def _sample_host(self) -> None:
+        while True:
+            self.recorder.remark("host", host_load())
+            await anyio.sleep(PERIOD_S)
 
     def _note_incidents(self) -> None:
         for group in self._incidents():

@@ -20,6 +20,7 @@ from orchestrator.runlog.layout import RunPaths
 from orchestrator.runlog.manifest import write_manifest
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from orchestrator.runlog.documents import PlanDocument
@@ -94,10 +95,14 @@ class RunRecorder:
         attempt: int | None = None,
         **facts: str | float | bool | None,
     ) -> None:
-        """Append one remark."""
+        """Append one remark about a phone or the run."""
         self.events.append_document(
             Event(at_s=time.time(), kind=kind, udid=udid, attempt=attempt, facts=facts)
         )
+
+    def remark(self, kind: str, facts: Mapping[str, float]) -> None:
+        """Append one remark about the host."""
+        self.events.append_document(Event(at_s=time.time(), kind=kind, facts=dict(facts)))
 
     def finish(self, interrupted_by: str | None) -> None:
         """Write the end of the run and the manifest of its evidence."""

@@ -28,6 +28,7 @@ class RunState(msgspec.Struct, frozen=True):
 
     run: str  # the run directory, absolute
     usbmux: str | None = None  # what the environment named, where it named one
+    until_s: float | None = None  # wall clock: when its window closes
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,7 @@ class SessionOrder:
     report_wait_s: float
     gate: GateLimits | None = None  # None: the battery alone
     lab_retries: int = 0
+    transfers: anyio.CapacityLimiter | None = None  # shared by a run's phones
     return_grace_s: float = 30.0  # from the loss of a phone to its return
 
 
@@ -124,6 +125,11 @@ class PhoneSession:
         self.findings.facts = self.journal.state.facts = await self._admit()
         await collector.remember_present()
         self.journal.state.known_reports = collector.known
+        async with self.order.transfers or anyio.CapacityLimiter(1):
+            await self._transfer()
+
+    async def _transfer(self) -> None:
+        """Install the app and push the models: what fills hub and disk if all do it at once."""
         self._phase("install")
         bundle_id = self.order.plan.app.bundle_id
         await self.link.install(self.order.ipa, bundle_id, deadline=Deadline.after(INSTALL_LIMIT_S))
