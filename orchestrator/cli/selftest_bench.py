@@ -76,9 +76,8 @@ async def run_selftest(options: SelfTestOptions) -> tuple[SelfTestResult, str | 
         findings = list(await test.run())
         swept: list[Finding] | None = None
         if options.sweep and test.interrupted_by is None:
-            test = SelfTest(
-                bench.shared, phones, CellQueue(sweep_cells(options.seed)), _judge, _tell
-            )
+            cells = sweep_cells(options.defects, options.seed)
+            test = SelfTest(bench.shared, phones, CellQueue(cells), _judge, _tell_swept)
             swept = list(await test.run())
     result = result_of(findings, swept)
     if options.output is None and result.is_good:
@@ -137,6 +136,10 @@ async def _judge(cell: Cell, run: Path) -> Finding:
         failed=tuple(check.id for check in verdict.checks if check.result == Result.FAIL),
         explanation=verdict.explanation,
     )
+
+
+def _tell_swept(finding: Finding) -> None:
+    note(f"sweep: {finding.cell.launched_as}: {'caught' if finding.caught else 'not caught'}")
 
 
 def _tell(finding: Finding) -> None:

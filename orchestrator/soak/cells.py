@@ -99,11 +99,13 @@ SWEEPS: Final = (
 SWEEP_SESSIONS: Final = 20  # for each severity: 19 of them are 95 %
 
 
-def sweep_cells(seed: int) -> list[Cell]:
-    """Return the sessions of all sweeps."""
+def sweep_cells(defects: Iterable[Defect], seed: int) -> list[Cell]:
+    """Return the sessions of the sweeps of some defects; most defects have none."""
+    wanted = {defect.name for defect in defects}
     return [
         Cell(_seed(seed, f"{sweep.defect}:{severity}:{number}"), defect, severity)
         for sweep in SWEEPS
+        if sweep.defect in wanted
         for defect in (DEFECT_BY_NAME[sweep.defect],)
         for severity in sweep.severities
         for number in range(SWEEP_SESSIONS)

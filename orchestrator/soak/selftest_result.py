@@ -82,8 +82,13 @@ def result_of(findings: Sequence[Finding], sweep: Sequence[Finding] | None) -> S
             if defect.name in by_name
         ],
         clean=CleanResult(len(clean), sum(finding.is_false_alarm for finding in clean)),
-        sweep=None if sweep is None else [_swept(each, sweep) for each in SWEEPS],
+        sweep=None if sweep is None else _swept_of(sweep),
     )
+
+
+def _swept_of(findings: Sequence[Finding]) -> list[SweepResult]:
+    met = {finding.cell.defect.name for finding in findings if finding.cell.defect is not None}
+    return [_swept(sweep, findings) for sweep in SWEEPS if sweep.defect in met]
 
 
 def _swept(sweep: Sweep, findings: Sequence[Finding]) -> SweepResult:

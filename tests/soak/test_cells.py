@@ -122,7 +122,7 @@ def test_unknown_defects_are_named() -> None:
 
 
 def test_a_sweep_finds_the_smallest_severity_that_is_caught_like_all_larger_ones() -> None:
-    cells = sweep_cells(seed=1)
+    cells = sweep_cells(DEFECTS, seed=1)
     assert len(cells) == sum(len(sweep.severities) for sweep in SWEEPS) * SWEEP_SESSIONS
     findings = [
         found(cell, *([cell.defect.check] if cell.defect and _is_seen(cell) else []))
@@ -131,10 +131,16 @@ def test_a_sweep_finds_the_smallest_severity_that_is_caught_like_all_larger_ones
     swept = result_of([], findings).sweep
     assert swept is not None
     by_name = {sweep.name: sweep for sweep in swept}
+    assert set(by_name) == {"leak", "slow-decay", "trim-late"}
     assert by_name["leak"].smallest == 24
     assert by_name["trim-late"].smallest is None
     point = next(point for point in by_name["leak"].points if point.severity == 16)
     assert (point.runs, point.caught) == (SWEEP_SESSIONS, 0)
+
+
+def test_a_sweep_is_of_the_chosen_defects_alone() -> None:
+    cells = sweep_cells([DEFECT_BY_NAME["leak"], DEFECT_BY_NAME["crash"]], seed=1)
+    assert {cell.defect.name for cell in cells if cell.defect} == {"leak"}
 
 
 def _is_seen(cell: Cell) -> bool:
