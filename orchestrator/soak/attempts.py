@@ -12,7 +12,7 @@ import anyio
 import anyio.to_thread
 
 from orchestrator.domain.deadline import Deadline
-from orchestrator.domain.errors import DeviceError
+from orchestrator.domain.errors import DeadlineExceededError, DeviceError
 from orchestrator.domain.outcome import Cause, Outcome, outcome_of
 from orchestrator.runlog.files import write_document
 from orchestrator.runlog.merge import AttemptMerge, MergeCounts
@@ -54,8 +54,14 @@ class PhoneResult:
 
 def is_worth_retrying(findings: SessionFindings) -> bool:
     """Return whether another attempt may go otherwise: pure."""
-    refused = isinstance(findings.error, GateRefusedError)
-    return not refused and findings.cause_hint() in _PASSING
+    error = findings.error
+    if isinstance(error, GateRefusedError):
+        return False
+    # A usbmuxd that crashed is started again by the system; a mute service may speak again.
+    passing = error is not None and (
+        error.layer == "usbmux" or isinstance(error, DeadlineExceededError)
+    )
+    return passing or findings.cause_hint() in _PASSING
 
 
 async def soak_phone(

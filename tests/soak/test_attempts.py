@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from orchestrator.domain.errors import DeviceError
+from orchestrator.domain.errors import DeadlineExceededError, DeviceError
 from orchestrator.domain.outcome import Cause
 from orchestrator.runlog.events import read_events
 from orchestrator.soak.attempts import is_worth_retrying, soak_phone
@@ -96,6 +96,13 @@ async def test_a_crash_is_never_tried_again(bench: Bench) -> None:
             ),
             False,
         ),
+        (
+            SessionFindings(
+                error=DeviceError("b", "usbmux", "install", "-", cause=Cause.NOT_READY)
+            ),
+            True,
+        ),
+        (SessionFindings(error=DeadlineExceededError("b", "afc", "install", 5.0)), True),
         (
             SessionFindings(error=GateRefusedError("b", "gate", "-", "-", cause=Cause.DEVICE_LOST)),
             False,
