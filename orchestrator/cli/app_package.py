@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from orchestrator.cli.printing import note
 from orchestrator.harness.build import build_for_iphone, build_host
 from orchestrator.harness.package import AppIdentity, pack_binary, pack_stand_in
+from orchestrator.harness.revision import source_revision
 from orchestrator.runlog.documents import PlannedApp
 
 if TYPE_CHECKING:
@@ -56,5 +57,6 @@ def built_app(config: FleetConfig, folder: Path, virtual: bool) -> AppPackage:
         bundle_id=identity.bundle_id,
         name=identity.name,
         package_sha256=hashlib.sha256(ipa.read_bytes()).hexdigest(),
+        commit=source_revision(),
     )
     return AppPackage(ipa, planned)

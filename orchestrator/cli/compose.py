@@ -17,6 +17,7 @@ import anyio
 
 from orchestrator.cli.app_package import AppPackage, built_app
 from orchestrator.cli.holding import hold
+from orchestrator.cli.lineage import reported
 from orchestrator.cli.printing import note
 from orchestrator.cli.refusals import (
     refuse_living_sessions,
@@ -32,7 +33,6 @@ from orchestrator.device.pmd3.browser import UsbmuxBrowser
 from orchestrator.device.selection import select
 from orchestrator.domain.deadline import Deadline
 from orchestrator.domain.errors import NoPhoneError, UsageError
-from orchestrator.report.remake import remake
 from orchestrator.soak.farm import FarmSpec, virtual_phones
 from orchestrator.soak.ledger import Ledger
 from orchestrator.soak.locks import Claim
@@ -123,7 +123,7 @@ async def run_soak(options: SoakOptions) -> tuple[Path, SummaryDocument]:
         virtual = all(phone.virtual for phone in participants.phones)
         package = await anyio.to_thread.run_sync(built_app, config, folder, virtual)
         paths = await _campaign(lab, participants, package)
-    summary = await anyio.to_thread.run_sync(remake, paths)
+    summary = await anyio.to_thread.run_sync(reported, paths)
     return paths, summary
 
 

@@ -26,9 +26,9 @@ def report(
     Works on a run that was killed at any instant. Exits 0 when the reports are written, whatever
     they say. Example: fleet report runs/latest
     """
-    from orchestrator.report.remake import remake
+    from orchestrator.cli.lineage import reported
 
-    summary = remake(run)
+    summary = reported(run)
     if github:
         _tell_github(run)
     elif json:

@@ -70,6 +70,8 @@ class PhoneEntry:
     cause: str
     measures: dict[str, float] = field(default_factory=dict)  # names of `domain.measures`
     checks: tuple[CheckResult, ...] = ()
+    app_sha256: str = "unknown"  # of the package that was installed
+    app_commit: str = "unknown"
 
     def check(self, check_id: str) -> CheckResult | None:
         """Return the result of a check, None where the run did not have it."""

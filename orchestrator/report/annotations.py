@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from orchestrator.runlog.documents import CheckDocument, VerdictDocument
 
 PER_KIND: Final = 10
+_TITLE_CHARACTERS: Final = 200
 _MESSAGE_CHARACTERS: Final = 1000  # GitHub cuts at 4096 bytes; nobody reads that far
 
 
@@ -74,7 +75,11 @@ def _first_ten(annotations: Sequence[Annotation]) -> list[Annotation]:
 
 
 def _command(annotation: Annotation) -> str:
-    title = _escaped(one_line(annotation.title)).replace(":", "%3A").replace(",", "%2C")
+    title = (
+        _escaped(one_line(annotation.title)[:_TITLE_CHARACTERS])
+        .replace(":", "%3A")
+        .replace(",", "%2C")
+    )
     message = _escaped(one_line(annotation.message)[:_MESSAGE_CHARACTERS])
     return f"::{annotation.kind} title={title}::{message}"
 

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.report.raw_reports import classified_reports
+from orchestrator.domain.outcome import Cause, Outcome, Result
+from orchestrator.report.attempts import attempt_of
+from orchestrator.report.console import console_text
+from orchestrator.report.deciding import deciding_records
+from orchestrator.report.excerpt import excerpt_of
+from orchestrator.report.raw_reports import read_raw_reports
 from orchestrator.report.result import PhoneResult
 from orchestrator.report.rundir import read_phone
-from orchestrator.report.timeline import Track, draw
+from orchestrator.report.stamps import Surroundings, stamps_of
+from orchestrator.report.timeline import timeline_of
 from orchestrator.verdict.judge import Judgement, PhoneCase, absent_verdict, judge
-from orchestrator.verdict.series import Bucket
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from orchestrator.report.rundir import RunRecord
+    from orchestrator.report.rundir import PhoneRecord, RunRecord
     from orchestrator.report.timeline import Timeline
     from orchestrator.runlog.documents import AbsentPhone, PlanDocument, PlannedPhone
 
-_MIB: Final = 1024**2
+# The app did not end before its time.
+_LIVED: Final = frozenset({Cause.COMPLETED, Cause.ASSERTION_FAILED})
 
 
 def judge_phones(record: RunRecord) -> tuple[PhoneResult, ...]:
@@ -33,7 +37,8 @@ def judge_phones(record: RunRecord) -> tuple[PhoneResult, ...]:
 
 def _judged(record: RunRecord, plan: PlanDocument, planned: PlannedPhone) -> PhoneResult:
     phone = read_phone(record, planned.directory, planned.udid)
-    reports = classified_reports(phone, plan.app.name)
+    raw = read_raw_reports(phone, plan.app.name)
+    reports = tuple(classified for _, classified in raw)
     case = PhoneCase(
         plan=plan,
         phone=planned,
@@ -45,6 +50,7 @@ def _judged(record: RunRecord, plan: PlanDocument, planned: PlannedPhone) -> Pho
         manifest_differences=record.differences_of(planned.directory),
     )
     judgement = judge(case, phone.lines())
+    failing = [check for check in judgement.verdict.checks if check.result == Result.FAIL]
     return PhoneResult(
         directory=planned.directory,
         verdict=judgement.verdict,
@@ -52,8 +58,19 @@ def _judged(record: RunRecord, plan: PlanDocument, planned: PlannedPhone) -> Pho
         span_s=phone.span_s,
         reports=reports,
         files=phone.files(),
-        timeline=_timeline(judgement, planned),
+        timeline=_timeline(judgement, plan, planned),
+        excerpts=tuple(filter(None, (excerpt_of(*pair) for pair in raw))),
+        stamps=stamps_of(_surroundings(judgement, plan, planned, phone)),
+        attempts=tuple(attempt_of(evidence) for _, evidence in phone.attempts),
+        records=deciding_records(phone.lines(), failing),
+        console=console_text(phone.attempts[-1][0].console) if phone.attempts else None,
     )
+
+
+def _surroundings(
+    judgement: Judgement, plan: PlanDocument, planned: PlannedPhone, phone: PhoneRecord
+) -> Surroundings:
+    return Surroundings(plan, planned, phone.device, phone.health(), judgement.environment)
 
 
 def _absent(record: RunRecord, absent: AbsentPhone) -> PhoneResult:
@@ -68,27 +85,12 @@ def _absent(record: RunRecord, absent: AbsentPhone) -> PhoneResult:
     )
 
 
-def _timeline(judgement: Judgement, planned: PlannedPhone) -> Timeline | None:
-    series, limit_bytes = judgement.series, judgement.verdict.limit_bytes
-    tracks = (
-        Track(
-            title="Footprint",
-            unit="MiB",
-            buckets=_in_mebibytes(series.footprint_bytes),
-            bound=None if limit_bytes is None else limit_bytes / _MIB,
-            bound_name="limit",
-        ),
-        Track(
-            title="Context",
-            unit="tokens",
-            buckets=tuple(series.rows),
-            bound=float(planned.expected.budget_tokens),  # the host's, not the app's own
-            bound_name="budget",
-        ),
-        Track("Speed", "tokens/s", tuple(series.tokens_per_s), None, ""),
+def _timeline(judgement: Judgement, plan: PlanDocument, planned: PlannedPhone) -> Timeline | None:
+    verdict = judgement.verdict
+    return timeline_of(
+        judgement.series,
+        limit_bytes=verdict.limit_bytes,
+        headroom_percent=plan.headroom_percent,
+        budget_tokens=planned.expected.budget_tokens,
+        died=verdict.outcome != Outcome.PASS and verdict.cause not in _LIVED,
     )
-    return draw(tracks, series.marks, series.marks_left_out)
-
-
-def _in_mebibytes(buckets: Sequence[Bucket]) -> tuple[Bucket, ...]:
-    return tuple(Bucket(b.start_s, b.low / _MIB, b.high / _MIB) for b in buckets)

@@ -14,23 +14,28 @@ if TYPE_CHECKING:
     from orchestrator.runlog.layout import AttemptPaths
 
 
-def classified_reports(phone: PhoneRecord, app_name: str) -> tuple[ClassifiedReport, ...]:
+def read_raw_reports(
+    phone: PhoneRecord, app_name: str
+) -> tuple[tuple[ParsedReport, ClassifiedReport], ...]:
     """Return all reports of a phone, each judged against the launches of its own attempt."""
     hello = phone.hello()
-    found: list[ClassifiedReport] = []
+    found: list[tuple[ParsedReport, ClassifiedReport]] = []
     for attempt, evidence in phone.attempts:
         offset_s = evidence.clock_offset_s
         if offset_s is None and phone.device is not None:
             offset_s = phone.device.clock_offset_s
         found += [
-            classify(
+            (
                 report,
-                app_name=app_name,
-                lc_uuid=hello.lc_uuid if hello else None,
-                launches=evidence.launches,
-                clock_offset_s=offset_s or 0.0,
-                clock_offset_end_s=evidence.clock_offset_end_s,
-                tolerance_s=REPORT_TOLERANCE_S,
+                classify(
+                    report,
+                    app_name=app_name,
+                    lc_uuid=hello.lc_uuid if hello else None,
+                    launches=evidence.launches,
+                    clock_offset_s=offset_s or 0.0,
+                    clock_offset_end_s=evidence.clock_offset_end_s,
+                    tolerance_s=REPORT_TOLERANCE_S,
+                ),
             )
             for report in _parsed(phone, attempt)
         ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.domain.outcome import ExitCode, Outcome, exit_code_of, outcome_of_run
 from orchestrator.report.junit import junit_xml
+from orchestrator.report.last_green import recall
 from orchestrator.report.page import html_page
 from orchestrator.report.phones import judge_phones
 from orchestrator.report.result import RunResult
@@ -53,7 +54,8 @@ def judge_run(run: Path) -> RunResult:
     record = read_run(run)
     phones = judge_phones(record)
     verdicts = [phone.verdict for phone in phones]
-    return RunResult(record.run, record.plan, summarise(record.run, verdicts), phones)
+    summary = summarise(record.run, verdicts)
+    return RunResult(record.run, record.plan, summary, phones, recall(run))
 
 
 def summarise(run: RunDocument, verdicts: list[VerdictDocument]) -> SummaryDocument:

@@ -10,6 +10,11 @@ from orchestrator.report.wording import mebibytes, one_line
 
 if TYPE_CHECKING:
     from orchestrator.evidence.classified import ClassifiedReport
+    from orchestrator.report.attempts import Attempt
+    from orchestrator.report.deciding import DecidingRecord
+    from orchestrator.report.excerpt import Excerpt
+    from orchestrator.report.last_green import GreenRun
+    from orchestrator.report.stamps import PhoneStamps
     from orchestrator.report.timeline import Timeline
     from orchestrator.runlog.documents import (
         CheckDocument,
@@ -31,11 +36,30 @@ class PhoneResult:
     reports: tuple[ClassifiedReport, ...]
     files: tuple[str, ...]  # evidence of this phone, relative to the run directory
     timeline: Timeline | None
+    excerpts: tuple[Excerpt, ...] = ()  # of reports about this soak
+    stamps: PhoneStamps | None = None  # None: nothing was learnt of the phone
+    attempts: tuple[Attempt, ...] = ()  # in order; the last is judged
+    records: tuple[DecidingRecord, ...] = ()  # that decided failing checks
+    console: str | None = None  # what the app printed, head and tail
 
     @property
     def failing(self) -> list[CheckDocument]:
-        """Checks that fail, and required ones that could not be measured."""
-        return [check for check in self.verdict.checks if self.is_failing(check)]
+        """Checks that fail, then required ones that could not be measured."""
+        return [check for check in self.worst_first if self.is_failing(check)]
+
+    @property
+    def worst_first(self) -> list[CheckDocument]:
+        """All checks: failing ones, missing ones, those without data, then the rest."""
+        order = {Result.FAIL: 0, Result.UNMEASURED: 2, Result.PASS: 3, Result.SKIPPED: 4}
+        return sorted(
+            self.verdict.checks,
+            key=lambda check: 1 if self.is_missing(check) else order[Result(check.result)],
+        )
+
+    def record_of(self, check: CheckDocument) -> DecidingRecord | None:
+        """Return the record that decided a failing check, where it was found."""
+        place = (check.launch, check.seq)
+        return next((r for r in self.records if (r.launch, r.seq) == place), None)
 
     def is_failing(self, check: CheckDocument) -> bool:
         """Return whether a check keeps this phone from passing."""
@@ -73,6 +97,7 @@ class RunResult:
     plan: PlanDocument | None  # None: killed before there was one
     summary: SummaryDocument
     phones: tuple[PhoneResult, ...]
+    last_green: GreenRun | None = None  # None: no earlier run is known in which all passed
 
     @property
     def stand_in(self) -> bool:

@@ -12,6 +12,7 @@ from orchestrator.report.recovery import evidence_from_events
 from orchestrator.runlog.documents import (
     DeviceDocument,
     EvidenceDocument,
+    HealthDocument,
     PlanDocument,
     RunDocument,
 )
@@ -119,6 +120,10 @@ class PhoneRecord:
         except MalformedRecordError:
             return None
         return record if isinstance(record, Hello) else None
+
+    def health(self) -> HealthDocument | None:
+        """Return the readings before the attempt that is judged."""
+        return _optional(self.attempts[-1][0].health, HealthDocument) if self.attempts else None
 
     def files(self) -> tuple[str, ...]:
         """Return the phone's evidence, as paths relative to the run."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.domain.outcome import Outcome, Result
-from orchestrator.report.wording import one_line, quantity
+from orchestrator.report.wording import one_line, quantity, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ def summary_lines(summary: SummaryDocument, verdicts: Sequence[VerdictDocument])
         lines.append(row)
         verdict = explained.get(phone.udid)
         if verdict is not None and phone.outcome != Outcome.PASS:
-            lines.append(f"    {one_line(verdict.explanation)}")
+            lines.append(f"    {_short(verdict.explanation)}")
         lines += [f"    {_check(check)}" for check in phone.checks if check.result == Result.FAIL]
     marks = ["virtual"] if summary.virtual else []
     if any(verdict.stand_in for verdict in verdicts):
@@ -40,7 +40,7 @@ def summary_lines(summary: SummaryDocument, verdicts: Sequence[VerdictDocument])
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:
-    clean = [[one_line(cell) for cell in row] for row in rows]
+    clean = [[_short(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*clean, strict=True)]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -50,5 +50,9 @@ def _aligned(rows: list[list[str]]) -> list[str]:
 
 def _check(check: CheckDocument) -> str:
     limit = "" if check.limit is None else f" against {quantity(check.limit, check.unit)}"
-    reason = f": {one_line(check.reason)}" if check.reason else ""
+    reason = f": {_short(check.reason)}" if check.reason else ""
     return f"{one_line(check.id)} fails, {quantity(check.value, check.unit)}{limit}{reason}"
+
+
+def _short(text: str) -> str:
+    return one_line(shortened(text))

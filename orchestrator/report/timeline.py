@@ -1,6 +1,7 @@
-"""Geometry of the timeline: tracks of low and high values to points of an SVG. Pure.
+"""The timeline of a phone as values: what is drawn, thinned to a width, and told in words. Pure.
 
-The page draws it with plain elements, so that texts are escaped like all others.
+A chart has fewer columns than a soak has readings. Columns keep the least and the greatest value
+of their span, so that a spike of one reading is drawn however long the run was.
 """
 
 from __future__ import annotations
@@ -8,113 +9,156 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.report.wording import MIB, counted, duration, mebibytes
+from orchestrator.verdict.series import Bucket
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from orchestrator.verdict.series import Bucket, Mark
+    from orchestrator.verdict.series import Series
 
-WIDTH: Final = 720
-HEIGHT: Final = 120  # of one panel
-_HEAD_SPACE: Final = 1.08  # the highest value stays below the panel's edge
-MAX_MARKS: Final = 400  # a long soak trims thousands of times; the page stays readable
-
-
-@dataclass(frozen=True, slots=True)
-class Track:
-    """One channel and the bound it must stay under."""
-
-    title: str
-    unit: str
-    buckets: tuple[Bucket, ...]
-    bound: float | None
-    bound_name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """One track as geometry; y grows downwards from 0 to `HEIGHT`."""
-
-    title: str
-    description: str  # the text alternative
-    band: str  # points of a polygon: highs forth, lows back
-    bound_y: float | None
-    bound_label: str
-    top_label: str
-
-
-@dataclass(frozen=True, slots=True)
-class MarkLine:
-    """One mark as geometry."""
-
-    x: float
-    kind: str
+THERMAL_STATES: Final = ("nominal", "fair", "serious", "critical")
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """All panels of a phone over one axis of time."""
+    """One phone's series with the bounds it is held against."""
 
-    panels: tuple[Panel, ...]
-    marks: tuple[MarkLine, ...]
-    marks_left_out: int
-    span_s: float
+    series: Series
+    limit_bytes: int | None  # of the process, by the phone
+    allowed_bytes: int | None  # the limit less the policy's headroom
+    budget_tokens: int  # the host's, not the app's own
+    died: bool  # the app's end is marked
+
+    @property
+    def span_s(self) -> float:
+        """From the first record to the last, launches joined."""
+        return max(self.series.end_s, 1e-3)
 
 
-def draw(
-    tracks: Sequence[Track], marks: Sequence[Mark], marks_left_out: int = 0
+def timeline_of(
+    series: Series,
+    *,
+    limit_bytes: int | None,
+    headroom_percent: float,
+    budget_tokens: int,
+    died: bool,
 ) -> Timeline | None:
-    """Return the timeline of a phone, None where nothing was measured.
-
-    Args:
-        tracks: One panel each, those without readings left out.
-        marks: Vertical lines through all panels.
-        marks_left_out: How many the series itself did not keep.
-    """
-    measured = [track for track in tracks if track.buckets]
-    if not measured:
+    """Return the timeline of a phone, None where nothing was measured."""
+    if not (series.footprint_bytes or series.rows or series.tokens_per_s):
         return None
-    ends = [track.buckets[-1].start_s for track in measured]
-    span_s = max([*ends, *(mark.at_s for mark in marks), 1e-3])
-    shown = _thinned(marks)
-    return Timeline(
-        panels=tuple(_panel(track, span_s) for track in measured),
-        marks=tuple(MarkLine(_x(mark.at_s, span_s), mark.kind) for mark in shown),
-        marks_left_out=marks_left_out + len(marks) - len(shown),
-        span_s=span_s,
-    )
+    allowed = None if limit_bytes is None else int(limit_bytes * (1 - headroom_percent / 100))
+    return Timeline(series, limit_bytes, allowed, budget_tokens, died)
 
 
-def _thinned(marks: Sequence[Mark]) -> Sequence[Mark]:
-    step = -(-len(marks) // MAX_MARKS) or 1
-    return marks[::step]
+def thinned(buckets: Sequence[Bucket], span_s: float, columns: int) -> list[Bucket]:
+    """Return at most so many buckets over a span, each with the extremes of those it joins."""
+    width_s = span_s / columns
+    joined: dict[int, Bucket] = {}
+    for bucket in buckets:
+        column = min(int(bucket.start_s / width_s), columns - 1)
+        known = joined.get(column)
+        if known is None:
+            joined[column] = bucket
+        else:
+            low, high = min(known.low, bucket.low), max(known.high, bucket.high)
+            joined[column] = Bucket(known.start_s, low, high)
+    return list(joined.values())
 
 
-def _panel(track: Track, span_s: float) -> Panel:
-    lows, highs = [b.low for b in track.buckets], [b.high for b in track.buckets]
-    top = max(*highs, track.bound or 0.0, 1e-9) * _HEAD_SPACE
-    forth = [(b.start_s, b.high) for b in track.buckets]
-    back = [(b.start_s, b.low) for b in reversed(track.buckets)]
-    bound = "" if track.bound is None else f"{track.bound_name} {track.bound:,.0f} {track.unit}"
-    return Panel(
-        title=track.title,
-        description=(
-            f"{track.title}: lowest {min(lows):,.0f}, highest {max(highs):,.0f}, "
-            f"last {highs[-1]:,.0f} {track.unit}" + (f"; {bound}" if bound else "")
-        ),
-        band=_points([*forth, *back], span_s, top),
-        bound_y=None if track.bound is None else _y(track.bound, top),
-        bound_label=bound,
-        top_label=f"highest {max(highs):,.0f} {track.unit}",
-    )
+def mark_times(timeline: Timeline, kind: str, columns: int) -> list[float]:
+    """Return when events of a kind came, at most one time per column."""
+    width_s = timeline.span_s / columns
+    times = [mark.start_s for mark in timeline.series.marks if mark.kind == kind]
+    return list({int(at_s / width_s): at_s for at_s in reversed(times)}.values())[::-1]
 
 
-def _points(places: Iterable[tuple[float, float]], span_s: float, top: float) -> str:
-    return " ".join(f"{_x(at_s, span_s)},{_y(value, top)}" for at_s, value in places)
+def described(timeline: Timeline) -> list[tuple[str, str]]:
+    """Return the text alternative: what each panel shows, as label and sentence."""
+    series = timeline.series
+    told = [
+        ("Memory", _memory(timeline)),
+        ("Context", _context(timeline)),
+        ("Trims", _trims(series)),
+        ("Speed", _speed(series)),
+        ("Thermal state", _thermal(series)),
+        ("Battery", _battery(series)),
+        ("End", f"the app ended here, after {duration(timeline.span_s)}" if timeline.died else ""),
+    ]
+    return [(label, sentence) for label, sentence in told if sentence]
 
 
-def _x(at_s: float, span_s: float) -> float:
-    return round(WIDTH * min(max(at_s / span_s, 0.0), 1.0), 1)
+def _memory(timeline: Timeline) -> str:
+    series = timeline.series
+    if not series.footprint_bytes:
+        return ""
+    highest = max(bucket.high for bucket in series.footprint_bytes)
+    parts = [f"footprint at most {mebibytes(highest)}"]
+    if timeline.limit_bytes:
+        ratio = highest / timeline.limit_bytes
+        parts.append(f"{ratio:.0%} of the limit of {mebibytes(timeline.limit_bytes)}")
+    if series.own_bytes:
+        own = max(bucket.high for bucket in series.own_bytes)
+        allowed = timeline.allowed_bytes
+        bound = "" if allowed is None else f", {mebibytes(allowed)} are allowed"
+        parts.append(f"without ballast at most {mebibytes(own)}{bound}")
+    return "; ".join(parts)
 
 
-def _y(value: float, top: float) -> float:
-    return round(HEIGHT * (1.0 - min(max(value / top, 0.0), 1.0)), 1)
+def _context(timeline: Timeline) -> str:
+    rows = timeline.series.rows
+    if not rows:
+        return ""
+    highest = max(bucket.high for bucket in rows)
+    return f"at most {highest:,.0f} tokens of a budget of {timeline.budget_tokens:,}"
+
+
+def _trims(series: Series) -> str:
+    missing, undue = series.count("trim_missing"), series.count("trim_unexpected")
+    told = [
+        f"{series.predicted_trims:,} predicted, {series.count('trim'):,} observed",
+        f"{missing:,} missing" if missing else "",
+        f"{undue:,} not predicted" if undue else "",
+        counted(series.count("evict"), "eviction"),
+        counted(series.count("memory_warning"), "memory warning"),
+    ]
+    return "; ".join(filter(None, told))
+
+
+def _speed(series: Series) -> str:
+    buckets = series.tokens_per_s
+    if not buckets:
+        return ""
+    middle = sorted(bucket.high for bucket in buckets)[len(buckets) // 2]
+    highest = max(bucket.high for bucket in buckets)
+    return f"{middle:,.1f} tokens/s in the middle, {highest:,.1f} at most"
+
+
+def _thermal(series: Series) -> str:
+    states = {span.state for span in series.thermal}
+    known: list[str] = [state for state in THERMAL_STATES if state in states]
+    if states - set(THERMAL_STATES):
+        known.append("unknown")
+    left_out = f"; {series.thermal_left_out} changes left out" if series.thermal_left_out else ""
+    return (", ".join(known) + left_out) if known else ""
+
+
+def _battery(series: Series) -> str:
+    buckets = series.battery_percent
+    if not buckets:
+        return ""
+    return f"{buckets[0].high:.0f} % at first, {buckets[-1].low:.0f} % at last"
+
+
+def in_mebibytes(buckets: Sequence[Bucket]) -> list[Bucket]:
+    """Return buckets of bytes in MiB."""
+    return [Bucket(b.start_s, b.low / MIB, b.high / MIB) for b in buckets]
+
+
+def thermal_spans(timeline: Timeline) -> Iterator[tuple[float, float, str]]:
+    """Yield begin, end and state of the spans that were warmer than nominal."""
+    spans = timeline.series.thermal
+    ends = [span.start_s for span in spans[1:]] + [timeline.span_s]
+    for span, end_s in zip(spans, ends, strict=True):
+        if span.state in THERMAL_STATES[1:]:
+            yield span.start_s, end_s, span.state

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 MIB: Final = 1024**2
+LONGEST_CHARACTERS: Final = 2000  # of one text on a page; the raw files have it whole
 
 # What XML 1.0 forbids (control characters, lone surrogates, U+FFFE and U+FFFF), the C1 controls,
 # and the characters that turn the direction of text and so dress one name up as another.
@@ -15,6 +16,7 @@ _HARMFUL: Final = re.compile(
 )
 # Underscores inside a word are no emphasis, and causes and check ids stay easy to search for.
 _MARKDOWN: Final = re.compile(r"([\\`*\[\]|~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+_BRIEF_CHARACTERS: Final = 240
 _REPLACEMENT: Final = "\ufffd"
 
 
@@ -26,6 +28,18 @@ def clean(text: str) -> str:
 def one_line(text: str) -> str:
     """Return a clean text on one line."""
     return " ".join(clean(text).split())
+
+
+def shortened(text: str) -> str:
+    """Return a clean text of at most `LONGEST_CHARACTERS`: no phone may fill a page alone."""
+    cut = text if len(text) <= LONGEST_CHARACTERS else f"{text[:LONGEST_CHARACTERS]}…"
+    return clean(cut)
+
+
+def brief(text: str) -> str:
+    """Return a clean line that fits a list on the first screen."""
+    line = one_line(text[: 4 * _BRIEF_CHARACTERS])
+    return line if len(line) <= _BRIEF_CHARACTERS else f"{line[:_BRIEF_CHARACTERS]}…"
 
 
 def markdown(text: str) -> str:
@@ -52,8 +66,13 @@ def mebibytes(count: float) -> str:
 
 def _number(value: float | str) -> str:
     if isinstance(value, str):
-        return one_line(value)
+        return one_line(value[:LONGEST_CHARACTERS])
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return `1 trim`, `1,234 trims`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def duration(seconds: float | None) -> str:

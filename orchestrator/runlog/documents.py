@@ -99,6 +99,7 @@ class PlannedApp(msgspec.Struct, frozen=True, kw_only=True):
     bundle_id: str
     name: str  # CFBundleExecutable, as reports print it
     package_sha256: str
+    commit: str | None = None  # of the sources it was built from; "+" behind it: changed since
 
 
 class PlanDocument(Document, frozen=True, kw_only=True):

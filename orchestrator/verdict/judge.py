@@ -17,6 +17,7 @@ from orchestrator.verdict.catalog import CHECKS
 from orchestrator.verdict.cause import Diagnosis, diagnose
 from orchestrator.verdict.check import Check, Closing, Setting
 from orchestrator.verdict.ending import ending_of
+from orchestrator.verdict.environment import Environment
 from orchestrator.verdict.expectation import Expectation
 from orchestrator.verdict.intake import plain, read_record
 from orchestrator.verdict.pace import Pace
@@ -64,6 +65,7 @@ class Judgement:
 
     verdict: VerdictDocument
     series: Series
+    environment: Environment
 
 
 def judge(case: PhoneCase, lines: Iterable[bytes]) -> Judgement:
@@ -103,6 +105,7 @@ class _Bench:
         self._checks: list[Check] = [check(setting) for check in CHECKS]
         self._tally = Tally()
         self._series = SeriesBuilder()
+        self._environment = Environment()
 
     def take(self, line: bytes) -> None:
         record = read_record(line)
@@ -115,7 +118,8 @@ class _Bench:
         self._pace.observe(record)
         if isinstance(record, MemoryWarning):
             self._tally.warned_at(self._expectation.row_count)
-        self._series.observe(record)
+        self._series.observe(record, self._expectation.deviations)
+        self._environment.observe(record)
         for check in self._checks:
             check.observe(record)
 
@@ -131,7 +135,9 @@ class _Bench:
         closing = Closing(ending, diagnose(ending), self._tally)
         checks = [check.finish(closing) for check in self._checks]
         ruling = _rule(case.plan.requires, closing, checks)
-        return Judgement(_document(case, closing, ruling, checks), self._series.finish())
+        return Judgement(
+            _document(case, closing, ruling, checks), self._series.finish(), self._environment
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,32 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.runlog.telemetry import AnyRecord, Evict, MemoryWarning, Sample, Tokens, Trim
+from orchestrator.runlog.telemetry import (
+    AnyRecord,
+    Evict,
+    Hello,
+    MemoryWarning,
+    Sample,
+    Tokens,
+    Trim,
+)
+from orchestrator.verdict.deviation import DeviationKind
 from orchestrator.verdict.tally import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from orchestrator.verdict.deviation import Deviation
+
 MAX_BUCKETS: Final = 2000
-MAX_MARKS: Final = 2000
+MAX_THERMAL_SPANS: Final = 500
 _FIRST_SPAN_NS: Final = NS_PER_S // 4
+_LEAST_SPEED_SPAN_NS: Final = NS_PER_S // 10
+# What a deviation says of the schedule beside the trims that came.
+_SCHEDULE: Final = {
+    DeviationKind.TRIM_MISSING: "trim_missing",
+    DeviationKind.TRIM_UNEXPECTED: "trim_unexpected",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +48,48 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """An event worth a line in a drawing."""
+    """Events of one kind in one span of time."""
 
-    at_s: float
-    kind: str  # "trim", "evict", "memory_warning"
-    launch: str
-    seq: int
+    start_s: float
+    kind: str  # "trim", "trim_missing", "trim_unexpected", "evict", "memory_warning", "launch"
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ThermalSpan:
+    """The phone's thermal state from a moment on, until the next span."""
+
+    start_s: float
+    state: str  # raw text of the phone
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
     """What the report draws.
 
-    Marks beyond the first `MAX_MARKS` are counted in `marks_left_out` and not kept.
+    Thermal changes beyond the first `MAX_THERMAL_SPANS` are counted in `thermal_left_out`.
     """
 
     span_s: float  # of a bucket
+    end_s: float  # of the last record
     footprint_bytes: Sequence[Bucket]
+    own_bytes: Sequence[Bucket]  # footprint without the scenario's ballast
+    peak_bytes: Sequence[Bucket]  # the highest footprint since the launch, as the app says it
     rows: Sequence[Bucket]
     tokens_per_s: Sequence[Bucket]
+    battery_percent: Sequence[Bucket]
     marks: Sequence[Mark]
-    marks_left_out: int
+    thermal: Sequence[ThermalSpan]
+    thermal_left_out: int
+
+    def count(self, kind: str) -> int:
+        """Return how many events of a kind the run had."""
+        return sum(mark.count for mark in self.marks if mark.kind == kind)
+
+    @property
+    def predicted_trims(self) -> int:
+        """Trims that the contract called for: those that came less the undue, and the missing."""
+        return self.count("trim") - self.count("trim_unexpected") + self.count("trim_missing")
 
 
 class _Channel:
@@ -78,69 +116,121 @@ class SeriesBuilder:
 
     _span_ns: int = _FIRST_SPAN_NS
     _footprint: _Channel = field(default_factory=_Channel)
+    _own: _Channel = field(default_factory=_Channel)
+    _peak: _Channel = field(default_factory=_Channel)
     _rows: _Channel = field(default_factory=_Channel)
     _speed: _Channel = field(default_factory=_Channel)
-    _marks: list[Mark] = field(default_factory=list)
-    _marks_left_out: int = 0
+    _battery: _Channel = field(default_factory=_Channel)
+    _marks: dict[tuple[int, str], int] = field(default_factory=dict)
+    _thermal: list[ThermalSpan] = field(default_factory=list)
+    _thermal_left_out: int = 0
     _launch: str | None = None
     _base_ns: int = 0  # where the launch begins
     _now_ns: int = 0
     _last_sample: tuple[int, int] | None = None  # time, tokens
 
-    def observe(self, record: AnyRecord) -> None:
-        """Take the next record."""
+    def observe(self, record: AnyRecord, deviations: Sequence[Deviation] = ()) -> None:
+        """Take the next record, and where it leaves the contract."""
         if record.launch != self._launch:
             self._launch, self._base_ns, self._last_sample = record.launch, self._now_ns, None
         # A time that goes back is drawn where the run stands.
         self._now_ns = max(self._now_ns, self._base_ns + record.t_ns)
+        while self._now_ns // self._span_ns >= MAX_BUCKETS:
+            self._halve()
+        for deviation in deviations:
+            if deviation.kind in _SCHEDULE:
+                self._mark(_SCHEDULE[deviation.kind])
         match record:
-            case Sample():
-                self._add(self._footprint, record.footprint, record.footprint)
-                self._add(self._rows, record.n, record.n)
-                self._add_speed(record)
             case Tokens() if record.n:
                 self._add(self._rows, min(record.n), max(record.n))
+            case Sample():
+                self._sample(record)
             case Trim() | Evict():
-                self._add(self._footprint, record.footprint, record.footprint)
-                self._add(self._rows, record.before, record.before)
-                self._mark(record, "trim" if isinstance(record, Trim) else "evict")
+                self._add(self._footprint, record.footprint)
+                self._add(self._rows, record.before)
+                self._mark("trim" if isinstance(record, Trim) else "evict")
             case MemoryWarning():
-                self._add(self._footprint, record.footprint, record.footprint)
-                self._mark(record, "memory_warning")
+                self._add(self._footprint, record.footprint)
+                self._mark("memory_warning")
+            case Hello():
+                self._add(self._footprint, record.footprint)
+                self._mark("launch")
             case _:
                 pass
+
+    def _sample(self, record: Sample) -> None:
+        self._add(self._footprint, record.footprint)
+        self._add(self._own, record.footprint - record.ballast)
+        self._add(self._peak, record.peak)
+        self._add(self._rows, record.n)
+        if record.battery_percent is not None:
+            self._add(self._battery, record.battery_percent)
+        self._add_speed(record)
+        self._feel(record.thermal)
 
     def _add_speed(self, record: Sample) -> None:
         if self._last_sample is not None:
             span_ns = self._now_ns - self._last_sample[0]
+            if span_ns < _LEAST_SPEED_SPAN_NS:
+                return  # some samples stand beside an event: too close for a speed
             tokens = record.tokens_total - self._last_sample[1]
-            if span_ns > 0 and tokens >= 0:
-                speed = tokens * NS_PER_S / span_ns
-                self._add(self._speed, speed, speed)
+            if tokens >= 0:
+                self._add(self._speed, tokens * NS_PER_S / span_ns)
         self._last_sample = (self._now_ns, record.tokens_total)
 
-    def _mark(self, record: AnyRecord, kind: str) -> None:
-        if len(self._marks) >= MAX_MARKS:
-            self._marks_left_out += 1
+    def _feel(self, state: str) -> None:
+        if self._thermal and self._thermal[-1].state == state:
             return
-        self._marks.append(Mark(self._now_ns / NS_PER_S, kind, record.launch, record.seq))
+        if len(self._thermal) >= MAX_THERMAL_SPANS:
+            self._thermal_left_out += 1
+            return
+        self._thermal.append(ThermalSpan(self._now_ns / NS_PER_S, state))
 
-    def _add(self, channel: _Channel, low: float, high: float) -> None:
-        while self._now_ns // self._span_ns >= MAX_BUCKETS:
-            self._span_ns *= 2
-            for each in (self._footprint, self._rows, self._speed):
-                each.halve()
-        channel.add(self._now_ns // self._span_ns, low, high)
+    def _mark(self, kind: str) -> None:
+        place = (self._now_ns // self._span_ns, kind)
+        self._marks[place] = self._marks.get(place, 0) + 1
+
+    def _add(self, channel: _Channel, low: float, high: float | None = None) -> None:
+        channel.add(self._now_ns // self._span_ns, low, low if high is None else high)
+
+    def _halve(self) -> None:
+        self._span_ns *= 2
+        for each in self._channels():
+            each.halve()
+        old, self._marks = self._marks, {}
+        for (index, kind), count in old.items():
+            place = (index // 2, kind)
+            self._marks[place] = self._marks.get(place, 0) + count
+
+    def _channels(self) -> tuple[_Channel, ...]:
+        return (
+            self._footprint,
+            self._own,
+            self._peak,
+            self._rows,
+            self._speed,
+            self._battery,
+        )
 
     def finish(self) -> Series:
         """Return the series."""
+        footprint, own, peak, rows, speed, battery = map(self._buckets, self._channels())
+        span_s = self._span_ns / NS_PER_S
         return Series(
-            span_s=self._span_ns / NS_PER_S,
-            footprint_bytes=self._buckets(self._footprint),
-            rows=self._buckets(self._rows),
-            tokens_per_s=self._buckets(self._speed),
-            marks=tuple(self._marks),
-            marks_left_out=self._marks_left_out,
+            span_s=span_s,
+            end_s=self._now_ns / NS_PER_S,
+            footprint_bytes=footprint,
+            own_bytes=own,
+            peak_bytes=peak,
+            rows=rows,
+            tokens_per_s=speed,
+            battery_percent=battery,
+            marks=tuple(
+                Mark(index * span_s, kind, count)
+                for (index, kind), count in sorted(self._marks.items())
+            ),
+            thermal=tuple(self._thermal),
+            thermal_left_out=self._thermal_left_out,
         )
 
     def _buckets(self, channel: _Channel) -> tuple[Bucket, ...]:

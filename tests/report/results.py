@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 from msgspec import structs
 
 from orchestrator.domain.outcome import Outcome, exit_code_of, outcome_of_run
 from orchestrator.evidence.classified import ClassifiedReport
 from orchestrator.report.result import PhoneResult, RunResult
-from orchestrator.report.timeline import Timeline, Track
+from orchestrator.report.stamps import PhoneStamps
+from orchestrator.report.timeline import Timeline, timeline_of
 from orchestrator.runlog.documents import (
     CheckDocument,
     PlanDocument,
@@ -19,7 +23,10 @@ from orchestrator.runlog.documents import (
     SummaryPhone,
     VerdictDocument,
 )
-from orchestrator.verdict.series import Bucket, Mark
+from orchestrator.verdict.series import Bucket, Mark, Series, ThermalSpan
+
+if TYPE_CHECKING:
+    from orchestrator.report.last_green import GreenRun
 
 MIB = 1024**2
 STARTED_S = 1_768_046_400.0
@@ -91,8 +98,9 @@ def phone(
     reports: tuple[ClassifiedReport, ...] = (),
     files: tuple[str, ...] = ("devices/desk-1-00000001/telemetry.ndjson",),
     timeline: Timeline | None = None,
+    **facts: object,
 ) -> PhoneResult:
-    return PhoneResult(
+    plain = PhoneResult(
         directory="desk-1-00000001",
         verdict=judged,
         required=frozenset({"trim.on-schedule"}),
@@ -101,24 +109,61 @@ def phone(
         files=files,
         timeline=timeline,
     )
+    return replace(plain, **facts)  # type: ignore[arg-type]
 
 
-def track(
-    title: str = "Footprint",
-    unit: str = "MiB",
-    *,
-    buckets: tuple[Bucket, ...] = (Bucket(0.0, 900.0, 1000.0), Bucket(50.0, 1000.0, 2000.0)),
-    bound: float | None = 3376.0,
-    bound_name: str = "limit",
-) -> Track:
-    return Track(title=title, unit=unit, buckets=buckets, bound=bound, bound_name=bound_name)
+def series(**channels: object) -> Series:
+    """Return a series of 100 s in which the footprint rises and one of each event happens."""
+    given: dict[str, object] = {
+        "span_s": 1.0,
+        "end_s": 100.0,
+        "footprint_bytes": (Bucket(0.0, 9e8, 1e9), Bucket(50.0, 1e9, 2e9)),
+        "own_bytes": (Bucket(0.0, 9e8, 9e8), Bucket(50.0, 9e8, 1e9)),
+        "peak_bytes": (Bucket(0.0, 1e9, 1e9), Bucket(50.0, 2e9, 2e9)),
+        "rows": (Bucket(0.0, 0.0, 800.0), Bucket(50.0, 500.0, 1024.0)),
+        "tokens_per_s": (Bucket(1.0, 180.0, 180.0), Bucket(50.0, 170.0, 200.0)),
+        "battery_percent": (Bucket(0.0, 80.0, 80.0), Bucket(90.0, 71.0, 71.0)),
+        "marks": MARKS,
+        "thermal": (ThermalSpan(0.0, "nominal"), ThermalSpan(60.0, "fair")),
+        "thermal_left_out": 0,
+    }
+    return Series(**{**given, **channels})  # type: ignore[arg-type]
 
 
-def mark(at_s: float, kind: str = "trim") -> Mark:
-    return Mark(at_s, kind, "launch", 1)
+MARKS = (
+    Mark(0.0, "launch", 1),
+    Mark(10.0, "trim", 1),
+    Mark(19.0, "memory_warning", 1),
+    Mark(20.0, "evict", 1),
+)
 
 
-MARKS = (mark(10.0), mark(20.0, "evict"), mark(19.0, "memory_warning"))
+def timeline(**channels: object) -> Timeline | None:
+    return timeline_of(
+        series(**channels),
+        limit_bytes=3376 * MIB,
+        headroom_percent=20.0,
+        budget_tokens=1024,
+        died=False,
+    )
+
+
+def timeline_of_a_death() -> Timeline:
+    drawn = timeline()
+    assert drawn is not None
+    return replace(drawn, died=True)
+
+
+def stamps(**facts: str) -> PhoneStamps:
+    plain = PhoneStamps(
+        os_build="22F76",
+        model_digest="d5e1c6554b1f",
+        app_build="release",
+        app_sha256="b7" * 32,
+        app_commit="c0" * 20,
+        others=(("Charger", "connected"),),
+    )
+    return replace(plain, **facts)  # type: ignore[arg-type]
 
 
 def plan(*skipped: SkippedPhone) -> PlanDocument:
@@ -135,7 +180,12 @@ def plan(*skipped: SkippedPhone) -> PlanDocument:
     )
 
 
-def run(*phones: PhoneResult, skipped: tuple[SkippedPhone, ...] = (), **facts: object) -> RunResult:
+def run(
+    *phones: PhoneResult,
+    skipped: tuple[SkippedPhone, ...] = (),
+    last_green: GreenRun | None = None,
+    **facts: object,
+) -> RunResult:
     plain = RunDocument(
         run_id="20260110T120000Z-abc123",
         started_s=STARTED_S,
@@ -155,7 +205,7 @@ def run(*phones: PhoneResult, skipped: tuple[SkippedPhone, ...] = (), **facts: o
         virtual=document.virtual,
         phones=[summary_phone(phone.verdict) for phone in phones],
     )
-    return RunResult(document, plan(*skipped), summary, phones)
+    return RunResult(document, plan(*skipped), summary, phones, last_green)
 
 
 def summary_phone(judged: VerdictDocument) -> SummaryPhone:

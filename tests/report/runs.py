@@ -65,7 +65,7 @@ class WrittenRun:
 def write_run(root: Path) -> WrittenRun:
     """Write a run of one phone that has ended and passes, without a manifest."""
     run = WrittenRun(root)
-    write_document(run.paths.run, _run_document())
+    write_document(run.paths.run, run_document())
     write_document(run.paths.plan, PLAN)
     write_document(run.device.device, device_of())
     write_document(run.attempt.evidence, EVIDENCE)
@@ -77,7 +77,7 @@ def write_run(root: Path) -> WrittenRun:
     return run
 
 
-def _run_document() -> RunDocument:
+def run_document() -> RunDocument:
     return RunDocument(
         run_id="run",
         started_s=BOOT_S - 30,

@@ -5,8 +5,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from orchestrator.report.attempts import Attempt
+from orchestrator.report.console import CONSOLE_LIMIT_BYTES
 from orchestrator.report.junit import junit_xml
-from tests.report.results import HOSTILE, check, death, kill_report, phone, run, verdict
+from orchestrator.runlog.documents import SkippedPhone
+from tests.report.results import HOSTILE, check, death, kill_report, phone, run, stamps, verdict
 
 if TYPE_CHECKING:
     import xmlschema
@@ -31,6 +34,9 @@ RUNS = {
         phone(
             death(alias=HOSTILE, explanation=HOSTILE, last_breadcrumb=HOSTILE, model=HOSTILE),
             reports=(kill_report(file=HOSTILE),),
+            console=HOSTILE,
+            stamps=stamps(os_build=HOSTILE),
+            attempts=(Attempt(1, HOSTILE, HOSTILE, (HOSTILE,)), Attempt(2, None, None, ())),
         ),
         phone(verdict(check(result="fail", reason=HOSTILE, value=HOSTILE, launch=HOSTILE, seq=1))),
         host=HOSTILE,
@@ -121,11 +127,56 @@ def test_a_failing_check_names_value_limit_and_record() -> None:
     assert failure.text == "value: 2,048.0 MiB\nlimit: 1,024.0 MiB\nrecord: launch abc seq 9"
 
 
-def test_the_counts_are_right() -> None:
+def test_the_counts_are_right_and_no_sum_is_skipped_on_the_root() -> None:
     root = tree(RUNS["every result"])
-    assert [root.get(name) for name in ("tests", "failures", "errors", "skipped")] == [
-        "5",
-        "1",
-        "1",
-        "2",
-    ]
+    (suite,) = root
+    names = ("tests", "failures", "errors", "skipped")
+    assert [suite.get(name) for name in names] == ["5", "1", "1", "2"]
+    assert [root.get(name) for name in names] == ["5", "1", "1", None]
+
+
+def test_earlier_attempts_are_reruns_or_flaky_by_how_the_last_one_ended() -> None:
+    lost = Attempt(1, "device_lost", "the cable", ("gone after 3.0 s",))
+    tries = (lost, Attempt(2, None, None, ()))
+    failed = case_of(run(phone(verdict(outcome="FAIL", cause="crash"), attempts=tries)), "soak")
+    assert [child.tag for child in failed] == ["failure", "rerunError"]
+    passed = only_child(case_of(run(phone(verdict(), attempts=tries)), "soak"))
+    assert (passed.tag, passed.get("type")) == ("flakyError", "device_lost")
+    assert passed.get("message") == "attempt 1 ended with device_lost: the cable"
+    assert passed.findtext("stackTrace") == "gone after 3.0 s"
+
+
+def test_the_console_is_shown_with_the_soak() -> None:
+    case = case_of(run(phone(verdict(), console="fleet-harness listening\n")), "soak")
+    assert case.findtext("system-out") == "fleet-harness listening\n"
+
+
+def test_a_long_console_keeps_its_ends() -> None:
+    case = case_of(run(phone(verdict(), console="head" + "x" * 5_000_000 + "tail")), "soak")
+    text = case.findtext("system-out") or ""
+    assert len(text.encode()) <= CONSOLE_LIMIT_BYTES
+    assert text.startswith("head")
+    assert text.endswith("tail")
+    assert "bytes are left out here" in text
+
+
+def test_a_skipped_phone_is_a_skipped_soak_with_its_reason() -> None:
+    skipped = SkippedPhone(udid="u", alias="old", model="iPhone 13", os="18.5", reason="too old")
+    suite = tree(run(skipped=(skipped,))).find("testsuite[@name='old']")
+    assert suite is not None
+    assert only_child(suite.findall("testcase")[0]).get("message") == "not soaked: too old"
+
+
+def test_stamps_and_attempts_are_properties() -> None:
+    tries = (Attempt(1, None, None, ()),) * 2
+    root = tree(run(phone(verdict(), stamps=stamps(), attempts=tries)))
+    found = {each.get("name"): each.get("value") for each in root.iter("property")}
+    assert (found["ios_build"], found["charger"], found["attempts"]) == ("22F76", "connected", "2")
+
+
+def test_messages_of_a_megabyte_are_cut(junit_schema: xmlschema.XMLSchema) -> None:
+    long = "x" * 1_000_000
+    checks = [check(result="fail", reason=long, value=long, launch=long, seq=1)]
+    content = junit_xml(run(phone(death(checks=checks, explanation=long, alias=long))))
+    junit_schema.validate(content.decode())
+    assert len(content) < 200_000

@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from orchestrator.domain.errors import RunDirectoryError
-from orchestrator.report.raw_reports import classified_reports
+from orchestrator.report.raw_reports import read_raw_reports
 from orchestrator.report.rundir import PhoneRecord, read_phone, read_run
 from orchestrator.runlog.manifest import write_manifest
 from tests.report.runs import (
@@ -26,6 +26,8 @@ from tests.verdict.host_side import encode
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from orchestrator.evidence.classified import ClassifiedReport
+
 
 @pytest.fixture
 def run(tmp_path: Path) -> WrittenRun:
@@ -34,6 +36,10 @@ def run(tmp_path: Path) -> WrittenRun:
 
 def phone_of(run: WrittenRun) -> PhoneRecord:
     return read_phone(read_run(run.root), DIRECTORY, UDID)
+
+
+def classified(phone: PhoneRecord, app_name: str) -> tuple[ClassifiedReport, ...]:
+    return tuple(report for _, report in read_raw_reports(phone, app_name))
 
 
 def test_a_directory_that_is_no_run_names_what_is_missing(tmp_path: Path) -> None:
@@ -108,7 +114,7 @@ def test_a_phone_that_was_never_touched_has_nothing(run: WrittenRun) -> None:
     assert (phone.device, phone.evidence, phone.span_s) == (None, None, None)
     assert list(phone.lines()) == []
     assert phone.files() == ()
-    assert classified_reports(phone, APP) == ()
+    assert classified(phone, APP) == ()
 
 
 def test_the_hello_is_read_from_the_first_record_only(run: WrittenRun) -> None:
@@ -124,9 +130,7 @@ def test_reports_are_read_again_and_tied_to_the_launch(run: WrittenRun) -> None:
     run.add_report("Retired/JetsamEvent-1.ips", jetsam_report())
     run.add_report("JetsamEvent-1.ips.synced", jetsam_report())
     run.add_report("empty.ips", b"")
-    found = {
-        report.file.rpartition("/")[2]: report for report in classified_reports(phone_of(run), APP)
-    }
+    found = {report.file.rpartition("/")[2]: report for report in classified(phone_of(run), APP)}
     assert set(found) == {"JetsamEvent-1.ips.synced", "empty.ips"}
     kill = found["JetsamEvent-1.ips.synced"]
     assert (kill.ours, kill.in_window, kill.launch) == (True, True, 1)
@@ -136,16 +140,16 @@ def test_reports_are_read_again_and_tied_to_the_launch(run: WrittenRun) -> None:
 
 def test_the_phones_clock_is_corrected_by_the_evidence_else_by_the_device(run: WrittenRun) -> None:
     run.add_report("JetsamEvent-1.ips", jetsam_report(at="2023-11-14 23:14:20.00 +0000"))
-    assert not classified_reports(phone_of(run), APP)[0].ours
+    assert not classified(phone_of(run), APP)[0].ours
     run.rewrite_evidence(clock_offset_s=3600.0)
-    assert classified_reports(phone_of(run), APP)[0].ours
+    assert classified(phone_of(run), APP)[0].ours
 
 
 def test_the_uuid_of_the_hello_ties_a_report_whose_name_differs(run: WrittenRun) -> None:
     run.add_report("JetsamEvent-1.ips", jetsam_report(name="x", uuid="AB-CD"))
-    assert not classified_reports(phone_of(run), APP)[0].ours
+    assert not classified(phone_of(run), APP)[0].ours
     run.device.telemetry.write_bytes(encode([{**ROWS[0], "lc_uuid": "abcd"}])[0])
-    assert classified_reports(phone_of(run), APP)[0].ours
+    assert classified(phone_of(run), APP)[0].ours
 
 
 def test_the_span_reaches_from_the_first_launch_to_the_last_end(run: WrittenRun) -> None:

@@ -1,75 +1,84 @@
 from __future__ import annotations
 
-from orchestrator.report.timeline import HEIGHT, MAX_MARKS, WIDTH, draw
-from orchestrator.verdict.series import Bucket
-from tests.report.results import MARKS, mark, track
+import pytest
+
+from orchestrator.report.timeline import described, mark_times, thermal_spans, thinned
+from orchestrator.verdict.series import Bucket, Mark, ThermalSpan
+from tests.report.results import timeline, timeline_of_a_death
 
 
-def points(band: str) -> list[tuple[float, float]]:
-    pairs = (pair.split(",") for pair in band.split())
-    return [(float(x), float(y)) for x, y in pairs]
+def words(**channels: object) -> dict[str, str]:
+    drawn = timeline(**channels)
+    assert drawn is not None
+    return dict(described(drawn))
 
 
 def test_nothing_measured_gives_no_timeline() -> None:
-    assert draw([], MARKS) is None
-    assert draw([track(buckets=())], MARKS) is None
+    assert timeline(footprint_bytes=(), rows=(), tokens_per_s=()) is None
 
 
-def test_the_band_goes_forth_over_the_highs_and_back_over_the_lows() -> None:
-    drawn = draw([track()], ())
+def test_the_allowance_is_the_limit_less_the_headroom() -> None:
+    drawn = timeline()
     assert drawn is not None
-    corners = points(drawn.panels[0].band)
-    assert [x for x, _ in corners] == [0.0, WIDTH, WIDTH, 0.0]
-    heights = [y for _, y in corners]
-    assert heights[0] < heights[3]  # the high of the first bucket lies above its low
-    assert heights[1] < heights[0]  # and the footprint rose
+    assert drawn.limit_bytes is not None
+    assert drawn.allowed_bytes == int(drawn.limit_bytes * 0.8)
 
 
-def test_the_bound_lies_above_readings_that_keep_it() -> None:
-    drawn = draw([track()], ())
+@pytest.mark.parametrize("place", [0, 1, 777, 1999])
+def test_thinning_never_loses_a_spike(place: int) -> None:
+    buckets = [Bucket(float(n), 10.0, 99.0 if n == place else 11.0) for n in range(2000)]
+    columns = thinned(buckets, 2000.0, 120)
+    assert len(columns) <= 120
+    assert max(column.high for column in columns) == 99.0
+    assert min(column.low for column in columns) == 10.0
+    spiked = next(column for column in columns if column.high == 99.0)
+    assert abs(spiked.start_s - place) <= 2000 / 120
+
+
+def test_marks_keep_one_time_per_column() -> None:
+    drawn = timeline(marks=tuple(Mark(n / 10, "trim", 1) for n in range(1000)))
     assert drawn is not None
-    (panel,) = drawn.panels
-    assert panel.bound_y is not None
-    assert 0 < panel.bound_y < min(y for _, y in points(panel.band))
+    times = mark_times(drawn, "trim", 50)
+    assert len(times) == 50
+    assert times[0] == 0.0
 
 
-def test_a_reading_beyond_the_bound_lies_above_it_and_inside_the_panel() -> None:
-    drawn = draw([track(bound=1500.0)], ())
+def test_the_words_tell_every_panel() -> None:
+    assert words() == {
+        "Memory": (
+            "footprint at most 1,907.3 MiB; 56% of the limit of 3,376.0 MiB;"
+            " without ballast at most 953.7 MiB, 2,700.8 MiB are allowed"
+        ),
+        "Context": "at most 1,024 tokens of a budget of 1,024",
+        "Trims": "1 predicted, 1 observed; 1 eviction; 1 memory warning",
+        "Speed": "200.0 tokens/s in the middle, 200.0 at most",
+        "Thermal state": "nominal, fair",
+        "Battery": "80 % at first, 71 % at last",
+    }
+
+
+def test_the_words_tell_trims_that_differ_from_the_prediction() -> None:
+    marks = (Mark(1.0, "trim", 5), Mark(2.0, "trim_missing", 2), Mark(3.0, "trim_unexpected", 1))
+    told = words(marks=marks)["Trims"]
+    assert told.startswith("6 predicted, 5 observed; 2 missing; 1 not predicted")
+
+
+def test_what_was_not_measured_is_not_told() -> None:
+    assert set(words(footprint_bytes=(), battery_percent=(), tokens_per_s=(), thermal=())) == {
+        "Context",
+        "Trims",
+    }
+
+
+def test_a_death_is_told() -> None:
+    told = described(timeline_of_a_death())
+    assert ("End", "the app ended here, after 1 min 40 s") in told
+
+
+def test_only_known_states_that_are_warmer_than_nominal_are_bands() -> None:
+    states = ("nominal", "fair", "<script>", "critical")
+    thermal = tuple(ThermalSpan(n * 10.0, state) for n, state in enumerate(states))
+    drawn = timeline(thermal=thermal)
     assert drawn is not None
-    (panel,) = drawn.panels
-    heights = [y for _, y in points(panel.band)]
-    assert panel.bound_y is not None
-    assert 0 < min(heights) < panel.bound_y < HEIGHT
-
-
-def test_the_text_alternative_tells_the_numbers() -> None:
-    drawn = draw([track()], ())
-    assert drawn is not None
-    assert drawn.panels[0].description == (
-        "Footprint: lowest 900, highest 2,000, last 2,000 MiB; limit 3,376 MiB"
-    )
-
-
-def test_marks_stand_at_their_times() -> None:
-    drawn = draw([track()], MARKS)
-    assert drawn is not None
-    assert [(mark.kind, mark.x) for mark in drawn.marks] == [
-        ("trim", WIDTH * 0.2),
-        ("evict", WIDTH * 0.4),
-        ("memory_warning", WIDTH * 0.38),
-    ]
-
-
-def test_many_marks_are_thinned_and_counted() -> None:
-    many = [mark(at_s / 1000) for at_s in range(10 * MAX_MARKS + 1)]
-    drawn = draw([track()], many, 5)
-    assert drawn is not None
-    assert len(drawn.marks) <= MAX_MARKS
-    assert len(drawn.marks) + drawn.marks_left_out == len(many) + 5
-
-
-def test_readings_of_nothing_but_zero_still_draw() -> None:
-    drawn = draw([track(buckets=(Bucket(0.0, 0.0, 0.0),), bound=None)], ())
-    assert drawn is not None
-    assert drawn.panels[0].bound_y is None
-    assert set(points(drawn.panels[0].band)) == {(0.0, float(HEIGHT))}
+    assert list(thermal_spans(drawn)) == [(10.0, 20.0, "fair"), (30.0, 100.0, "critical")]
+    assert words(thermal=thermal)["Thermal state"] == "nominal, fair, critical, unknown"

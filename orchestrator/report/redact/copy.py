@@ -6,6 +6,7 @@ are the original's and `fleet report` refuses it. Nothing is written into the or
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import secrets
 import shutil
@@ -86,7 +87,7 @@ def redact_run(root: Path, target: Path, *, key: bytes | None = None) -> Redacti
             left_out=_copy(root, target, pseudonyms, app_name),
         )
         pseudonyms.learn_processes(_MIN_PROCESS_CHARACTERS)
-        _draw(redacted_result(result, pseudonyms), target)
+        _draw(redacted_result(_without_raw_text(result), pseudonyms), target)
         write_document(target / REDACTED_NAME, document)
         write_manifest(target)
         if private is not None:
@@ -135,6 +136,20 @@ def _copy(root: Path, target: Path, pseudonyms: Pseudonyms, app_name: str) -> li
             copy.unlink(missing_ok=True)
             left_out.append(LeftOut(file=name, reason=str(error) or "nested too deeply"))
     return left_out
+
+
+def _without_raw_text(result: RunResult) -> RunResult:
+    """Leave out what a phone said word for word: no rule can tell what is private in it."""
+    phones = tuple(
+        dataclasses.replace(
+            phone,
+            console=None,
+            records=tuple(record.without_text() for record in phone.records),
+            excerpts=tuple(dataclasses.replace(e, lines=(), frames=()) for e in phone.excerpts),
+        )
+        for phone in result.phones
+    )
+    return dataclasses.replace(result, phones=phones)
 
 
 def _write(path: Path, parts: Iterator[bytes]) -> None:

@@ -100,10 +100,16 @@ def _process_name(name: str, pseudonyms: Pseudonyms, app_name: str) -> str:
     return name if name == app_name else pseudonyms.name("process", name)
 
 
+def _result_text(value: str, pseudonyms: Pseudonyms, field: str) -> str:
+    if field == "process":  # of a jetsam victim: short names are learnt by no text
+        return pseudonyms.name("process", value)
+    return value if field in _KEPT else pseudonyms.text(value)
+
+
 def redacted_result(value: Any, pseudonyms: Pseudonyms, field: str = "") -> Any:  # noqa: ANN401
     """Return judged results (documents and values, nested) with their private texts replaced."""
     if isinstance(value, str):
-        return value if field in _KEPT else pseudonyms.text(value)
+        return _result_text(value, pseudonyms, field)
     if isinstance(value, msgspec.Struct):
         names = value.__struct_fields__
         changed = {n: redacted_result(getattr(value, n), pseudonyms, n) for n in names}

@@ -9,10 +9,11 @@ import pytest
 from msgspec import structs
 
 from orchestrator.domain.errors import RunDirectoryError, UsageError
+from orchestrator.report.page import html_page
 from orchestrator.report.redact.copy import LeakError, redact_run
 from orchestrator.report.redact.pseudonyms import Pseudonyms
 from orchestrator.report.redact.values import Json, redacted
-from orchestrator.report.remake import remake
+from orchestrator.report.remake import judge_run, remake
 from orchestrator.report.rundir import read_run
 from orchestrator.runlog.files import replace_file
 from orchestrator.runlog.lines import read_lines
@@ -66,6 +67,21 @@ def test_no_name_udid_process_or_printed_text_is_left(copy: Path) -> None:
         UDID, UDID[-8:], PHONE.alias, NAME, "Ada", "AdasDiary", "c0ffee", "user said", "ada-lab"
     ):  # fmt: skip
         assert private not in text, private
+
+
+def test_short_process_names_and_what_was_said_leave_the_page_too(
+    run: WrittenRun, tmp_path: Path
+) -> None:
+    report = json.loads(jetsam_report().split(b"\n", 1)[1])
+    report["processes"] += [{"name": "adx", "pid": 9, "rpages": 5, "reason": "vm-pageshortage"}]
+    header = jetsam_report().split(b"\n", 1)[0]
+    run.add_report("JetsamEvent.ips", header + b"\n" + json.dumps(report).encode())
+    assert ">adx<" in html_page(judge_run(run.root))
+    redact_run(run.root, tmp_path / "other", key=KEY)
+    page = (tmp_path / "other" / "report" / "index.html").read_text()
+    assert "Killed by jetsam" in page
+    assert "adx" not in page
+    assert "the user said hello" not in (tmp_path / "other" / "junit.xml").read_text()
 
 
 def test_the_original_is_not_touched(run: WrittenRun, copy: Path) -> None:

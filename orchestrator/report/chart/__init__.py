@@ -1,0 +1,1 @@
+"""Charts of the page: drawn by matplotlib, inlined as SVG that follows the page's colours."""
