@@ -12,12 +12,12 @@ import anyio.to_thread
 
 from orchestrator.cli.app_package import built_app
 from orchestrator.cli.holding import hold
+from orchestrator.cli.lineage import reported
 from orchestrator.cli.printing import note
 from orchestrator.cli.running import USBMUX_ENVIRONMENT, Execution, lock_key
 from orchestrator.config.load import load_config
 from orchestrator.device.discovery import UsbmuxSource
 from orchestrator.domain.errors import UsageError
-from orchestrator.report.remake import remake
 from orchestrator.runlog.documents import PlanDocument, RunDocument
 from orchestrator.runlog.files import read_document
 from orchestrator.runlog.layout import RunPaths
@@ -110,7 +110,7 @@ async def resume_run(left: LeftRun, *, stop: bool = False) -> SummaryDocument:
     else:
         note(f"run {left.run.run_id} had ended: its report is made again")
         write_manifest(left.paths.root)
-    return await anyio.to_thread.run_sync(remake, left.paths.root)
+    return await anyio.to_thread.run_sync(reported, left.paths.root)
 
 
 async def _go_on(left: LeftRun, stack: AsyncExitStack, *, stop: bool) -> None:
