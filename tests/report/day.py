@@ -26,7 +26,8 @@ from orchestrator.runlog.layout import RunPaths
 from orchestrator.verdict.series import MAX_BUCKETS, Bucket, Mark, Series, ThermalSpan
 from tests.report.results import check, phone, run, verdict
 from tests.report.runs import EVIDENCE, PLAN, SPEC, run_document
-from tests.verdict.telemetry_factory import BOOT_S, App, device_of, planned_phone
+from tests.verdict.host_side import device_of, planned_phone
+from tests.verdict.telemetry_factory import BOOT_S, App
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

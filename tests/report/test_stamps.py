@@ -10,7 +10,7 @@ from orchestrator.report.stamps import Surroundings, stamps_of
 from orchestrator.runlog.documents import HealthDocument
 from orchestrator.verdict.judge import judge
 from tests.report.runs import LINES, PHONE, PLAN, SPEC
-from tests.verdict.telemetry_factory import case_of, device_of
+from tests.verdict.host_side import case_of, device_of
 
 if TYPE_CHECKING:
     from orchestrator.verdict.environment import Environment

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from orchestrator.runlog.telemetry import decode_record
 from orchestrator.verdict.environment import Environment
-from tests.verdict.telemetry_factory import App, encode
+from tests.verdict.host_side import encode
+from tests.verdict.telemetry_factory import App
 
 
 def test_the_first_launch_speaks_for_the_soak_and_the_last_sample_for_its_end() -> None:
