@@ -12,6 +12,7 @@ from orchestrator.history.store import DATABASE_NAME, History
 from orchestrator.report.last_green import recall
 from orchestrator.report.remake import remake
 from orchestrator.runlog.documents import RunDocument
+from orchestrator.runlog.manifest import write_manifest
 from tests.history.entries import phone, run
 from tests.report.runs import PLAN, write_run
 from tests.verdict.telemetry_factory import BOOT_S
@@ -57,6 +58,7 @@ def test_virtual_phones_say_nothing_about_real_ones() -> None:
 def test_the_page_tells_what_changed_since_the_recorded_green_run(tmp_path: Path) -> None:
     earlier = write_run(tmp_path / "earlier")
     earlier.rewrite_run(run_id="earlier", started_s=BOOT_S - 9000)
+    write_manifest(earlier.root)
     remake(earlier.root)
     History(tmp_path / DATABASE_NAME).record(read_entry(earlier.root))
     later = write_run(tmp_path / "later")
@@ -75,6 +77,7 @@ def test_a_damaged_history_is_a_remark_and_the_page_is_made(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     written = write_run(tmp_path / "run")
+    write_manifest(written.root)
     (tmp_path / DATABASE_NAME).write_bytes(b"not a database" * 100)
     assert reported(written.root).outcome == "PASS"
     assert "does not know earlier runs" in capsys.readouterr().err
