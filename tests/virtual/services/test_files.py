@@ -97,6 +97,17 @@ async def test_a_link_that_an_app_made_to_the_outside_is_no_way_out(
     assert (phone._media.parent / "pairings.plist").exists()
 
 
+async def test_links_that_lead_to_each_other_are_refused(
+    afc: AfcService, phone: VirtualPhone
+) -> None:
+    (phone._media / "a").symlink_to("b")
+    (phone._media / "b").symlink_to("a")
+    for attempt in (afc.listdir("/a"), afc.get_file_contents("/b/x"), afc.makedirs("/a/c")):
+        with pytest.raises(AfcException) as refusal:
+            await attempt
+        assert refusal.value.status == AfcError.PERM_DENIED
+
+
 async def test_the_root_itself_stays(afc: AfcService, phone: VirtualPhone) -> None:
     for name in ("/", "/..", "."):
         assert await afc.rm_single(name, force=True) is False

@@ -35,7 +35,7 @@ class Confinement:
         path = self._lexical(name)
         if path == self.root:
             return path
-        self._require_inside(path.parent.resolve())
+        self._require_inside(_resolved(path.parent))
         return path
 
     def followed(self, name: bytes) -> Path:
@@ -44,7 +44,7 @@ class Confinement:
         Raises:
             PermissionError: If the path leads out of the root.
         """
-        path = self._lexical(name).resolve()
+        path = _resolved(self._lexical(name))
         self._require_inside(path)
         return path
 
@@ -57,7 +57,7 @@ class Confinement:
         text = os.fsdecode(target)
         if PurePosixPath(text).is_absolute():
             raise _outside(text)
-        self._require_inside((link.parent / text).resolve())
+        self._require_inside(_resolved(link.parent / text))
         return text
 
     def _lexical(self, name: bytes) -> Path:
@@ -71,6 +71,18 @@ class Confinement:
     def _require_inside(self, path: Path) -> None:
         if path != self.root and self.root not in path.parents:
             raise _outside(str(path))
+
+
+def _resolved(path: Path) -> Path:
+    """Return a path with its links followed.
+
+    Raises:
+        OSError: ELOOP for links that lead to each other, which `resolve` tells as a RuntimeError.
+    """
+    try:
+        return path.resolve()
+    except RuntimeError as error:
+        raise OSError(errno.ELOOP, "links lead to each other", str(path)) from error
 
 
 def _outside(path: str) -> PermissionError:
