@@ -49,7 +49,6 @@ class GreenRun(Document, frozen=True, kw_only=True):
 class Change:
     """One thing that differs from the last green run."""
 
-    phone: str  # alias
     what: str
     then: str
     now: str
@@ -82,16 +81,16 @@ def _path(run: Path) -> Path:
     return run / "report" / _NAME
 
 
-def changes(green: GreenRun, alias: str, udid: str, model: str, now: PhoneStamps) -> list[Change]:
+def changes(green: GreenRun, udid: str, model: str, now: PhoneStamps) -> list[Change]:
     """Return what a phone runs otherwise; where it was not there, its model stands for it.
 
     A stamp that either side does not know is no change.
     """
     then = _forerunner(green.phones, udid, model)
     if then is None:
-        return [Change(alias, "phone", "neither it nor its model was soaked", "soaked")]
+        return [Change("phone", "neither it nor its model was soaked", "soaked")]
     return [
-        Change(alias, what, _cut(getattr(then, name)), _cut(getattr(now, name)))
+        Change(what, _cut(getattr(then, name)), _cut(getattr(now, name)))
         for name, what in _COMPARED
         if _differs(then, now, name)
     ]

@@ -16,10 +16,10 @@ from orchestrator.report.summary_md import marks_of
 from orchestrator.report.timeline import described
 from orchestrator.report.wording import (
     brief,
-    clean,
     counted,
     duration,
     mebibytes,
+    name,
     quantity,
     shortened,
 )
@@ -66,6 +66,7 @@ _PAGES.filters.update(
     link=_link,
     mebibytes=mebibytes,
     moment=_moment,
+    name=name,
     quantity=quantity,
 )
 
@@ -84,18 +85,16 @@ def html_page(result: RunResult) -> str:
     )
 
 
-def _changes(result: RunResult) -> list[Change]:
-    green = result.last_green
-    if green is None:
-        return []
-    return [
-        change
-        for phone in result.phones
-        if phone.stamps is not None
-        for change in changes(
-            green, phone.verdict.alias, phone.verdict.udid, phone.verdict.model, phone.stamps
-        )
-    ]
+def _changes(result: RunResult) -> dict[Change, list[str]]:
+    """Return what changed since the last green run, with the phones that it changed on."""
+    found: dict[Change, list[str]] = {}
+    for phone in result.phones:
+        if result.last_green is None or phone.stamps is None:
+            continue
+        verdict = phone.verdict
+        for change in changes(result.last_green, verdict.udid, verdict.model, phone.stamps):
+            found.setdefault(change, []).append(verdict.alias)
+    return found
 
 
 def _chart(place: int, phone: PhoneResult) -> dict[str, object] | None:
@@ -103,7 +102,7 @@ def _chart(place: int, phone: PhoneResult) -> dict[str, object] | None:
     timeline = phone.timeline
     if timeline is None:
         return None
-    title = f"Timeline of {clean(phone.verdict.alias)[:80]}"
+    title = f"Timeline of {name(phone.verdict.alias)}"
     # The drawings are our own markup, and what a phone said in them is escaped there.
     svgs = {
         form.name: Markup(drawn(timeline, form, name=f"chart-{place}", title=title))  # noqa: S704

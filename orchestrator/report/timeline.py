@@ -131,7 +131,7 @@ def _speed(series: Series) -> str:
         return ""
     middle = sorted(bucket.high for bucket in buckets)[len(buckets) // 2]
     highest = max(bucket.high for bucket in buckets)
-    return f"{middle:,.1f} tokens/s in the middle, {highest:,.1f} at most"
+    return f"median {middle:,.1f} tokens/s, at most {highest:,.1f}"
 
 
 def _thermal(series: Series) -> str:

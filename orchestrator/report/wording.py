@@ -16,6 +16,7 @@ _HARMFUL: Final = re.compile(
 )
 # Underscores inside a word are no emphasis, and causes and check ids stay easy to search for.
 _MARKDOWN: Final = re.compile(r"([\\`*\[\]|~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+_NAME_CHARACTERS: Final = 80
 _BRIEF_CHARACTERS: Final = 240
 _REPLACEMENT: Final = "\ufffd"
 
@@ -34,6 +35,12 @@ def shortened(text: str) -> str:
     """Return a clean text of at most `LONGEST_CHARACTERS`: no phone may fill a page alone."""
     cut = text if len(text) <= LONGEST_CHARACTERS else f"{text[:LONGEST_CHARACTERS]}…"
     return clean(cut)
+
+
+def name(text: str) -> str:
+    """Return a clean line that fits a heading: names are short, unless somebody means harm."""
+    line = one_line(text[: 4 * _NAME_CHARACTERS])
+    return line if len(line) <= _NAME_CHARACTERS else f"{line[:_NAME_CHARACTERS]}…"
 
 
 def brief(text: str) -> str:

@@ -26,7 +26,7 @@ def green(*phones: GreenPhone) -> GreenRun:
 
 
 def changed(then: GreenRun, udid: str = "u-1", model: str = "iPhone 15", **now: str) -> list[str]:
-    found = changes(then, "desk-1", udid, model, stamps(**now))
+    found = changes(then, udid, model, stamps(**now))
     return [f"{change.what}: {change.then} to {change.now}" for change in found]
 
 

@@ -51,7 +51,7 @@ def test_the_words_tell_every_panel() -> None:
         ),
         "Context": "at most 1,024 tokens of a budget of 1,024",
         "Trims": "1 predicted, 1 observed; 1 eviction; 1 memory warning",
-        "Speed": "200.0 tokens/s in the middle, 200.0 at most",
+        "Speed": "median 200.0 tokens/s, at most 200.0",
         "Thermal state": "nominal, fair",
         "Battery": "80 % at first, 71 % at last",
     }

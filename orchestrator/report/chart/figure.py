@@ -102,7 +102,7 @@ def _figure(timeline: Timeline, form: Format) -> Figure:
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     panels = _panels(timeline)
-    head, foot, left, right = 24.0, 30.0, 66.0, 8.0
+    head, foot, left, right = 24.0, 30.0, 66.0, 18.0
     height = sum(panel.height + head for panel in panels) + foot
     figure = Figure(figsize=(form.width / _UNITS_PER_INCH, height / _UNITS_PER_INCH))
     FigureCanvasSVG(figure)
