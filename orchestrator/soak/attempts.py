@@ -35,6 +35,8 @@ ANSWER_LIMIT_S: Final = 5.0
 # What may be otherwise the next time. A refused install or a locked phone will not be.
 _PASSING: Final = frozenset({Cause.DEVICE_LOST, Cause.TELEMETRY_LOST, Cause.DEVICE_REBOOTED})
 
+_PASSING_LAYERS: Final = frozenset({"usbmux", "tunnel"})
+
 
 @dataclass(frozen=True, slots=True)
 class PhoneResult:
@@ -57,9 +59,10 @@ def is_worth_retrying(findings: SessionFindings) -> bool:
     error = findings.error
     if isinstance(error, GateRefusedError):
         return False
-    # A usbmuxd that crashed is started again by the system; a mute service may speak again.
+    # A usbmuxd that crashed is started again by the system and a tunnel through it with it; a mute
+    # service may speak again.
     passing = error is not None and (
-        error.layer == "usbmux" or isinstance(error, DeadlineExceededError)
+        error.layer in _PASSING_LAYERS or isinstance(error, DeadlineExceededError)
     )
     return passing or findings.cause_hint() in _PASSING
 

@@ -70,6 +70,8 @@ async def test_the_phone_says_what_it_is(link: Pmd3Link) -> None:
     assert facts.ddi_mounted is True
     assert facts.locked is False
     assert facts.free_disk_bytes is not None
+    assert facts.temperature_c is not None
+    assert 20 < facts.temperature_c < 35
     assert facts.free_disk_bytes > 0
     assert facts.battery_percent in range(101)
     assert facts.virtual is not None
@@ -177,8 +179,12 @@ async def test_reports_are_pulled_once(link: Pmd3Link, installed: str, tmp_path:
             if getattr(event, "signal", None) == 11:
                 break
     await session.aclose()
-    await link.flush_reports(deadline=soon())
     listed = await link.list_reports(deadline=soon())
+    with anyio.fail_after(LIMIT_S):
+        while not listed:  # a phone writes its report seconds after the death
+            await anyio.sleep(0.1)
+            await link.flush_reports(deadline=soon())
+            listed = await link.list_reports(deadline=soon())
     into = tmp_path / "reports"
     pulled = await link.pull_reports(into, known=set(), deadline=soon())
     ours = [one for one in pulled if f'"pid":{pid}' in _compact(Path(one.local_path))]
