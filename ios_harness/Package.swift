@@ -53,6 +53,11 @@ let package = Package(
     .target(name: "HostPlatform", dependencies: ["SoakRunner", "CHost"]),
     .target(name: "SoakProbe", dependencies: ["SoakRunner", "StreamingLM", "HarnessCore"]),
     .executableTarget(
+      name: "harness-bench",
+      dependencies: [
+        "SoakProbe", "ReferenceEngine", "StreamingLM", "HarnessCore", "HostPlatform", "CHost",
+      ]),
+    .executableTarget(
       name: "probe-example",
       dependencies: ["SoakProbe", "StreamingLM", "HarnessCore", "HostPlatform", "CHost"]),
     .executableTarget(name: "harness-host", dependencies: ["HostPlatform", "SoakRunner", "CHost"]),

@@ -14,9 +14,11 @@
 #include <unistd.h>
 
 #if defined(__linux__)
+#include <malloc.h>
 #include <sys/prctl.h>
 #else
 #include <mach/mach.h>
+#include <malloc/malloc.h>
 #include <sys/sysctl.h>
 #endif
 
@@ -27,6 +29,16 @@ static int64_t nanoseconds(clockid_t clock) {
 }
 
 int64_t chost_monotonic_ns(void) { return nanoseconds(CLOCK_MONOTONIC); }
+
+static int64_t clock_ns(clockid_t clock) {
+  struct timespec now;
+  clock_gettime(clock, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int64_t chost_thread_cpu_ns(void) { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
+
+int64_t chost_process_cpu_ns(void) { return clock_ns(CLOCK_PROCESS_CPUTIME_ID); }
 
 double chost_wall_time_s(void) { return (double)nanoseconds(CLOCK_REALTIME) / 1e9; }
 
@@ -92,6 +104,11 @@ int64_t chost_footprint_bytes(void) {
 
 int64_t chost_physical_memory_bytes(void) { return (int64_t)sysconf(_SC_PHYS_PAGES) * chost_page_bytes(); }
 
+int64_t chost_live_heap_bytes(void) {
+  struct mallinfo2 info = mallinfo2();
+  return (int64_t)(info.uordblks + info.hblkhd);
+}
+
 void chost_die_with_parent(void) { prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); }
 
 void chost_no_huge_pages(void) { prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); }
@@ -109,6 +126,12 @@ int64_t chost_physical_memory_bytes(void) {
   int64_t bytes = 0;
   size_t size = sizeof bytes;
   return sysctlbyname("hw.memsize", &bytes, &size, NULL, 0) == 0 ? bytes : -errno;
+}
+
+int64_t chost_live_heap_bytes(void) {
+  malloc_statistics_t statistics;
+  malloc_zone_statistics(NULL, &statistics);
+  return (int64_t)statistics.size_in_use;
 }
 
 void chost_die_with_parent(void) {}

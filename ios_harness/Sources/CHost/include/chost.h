@@ -16,6 +16,9 @@
 
 int64_t chost_monotonic_ns(void);
 double chost_wall_time_s(void);
+// Processor time of the calling thread and of the process: what a busy machine does not stretch.
+int64_t chost_thread_cpu_ns(void);
+int64_t chost_process_cpu_ns(void);
 // Time the machine spent asleep since boot, in nanoseconds.
 int64_t chost_asleep_ns(void);
 // Returns at `deadline_ns` of the monotonic clock, at once when it has passed.
@@ -69,6 +72,8 @@ void chost_unmap(void *start, int64_t count);
 // Dirty memory: (resident - shared) of statm on Linux, phys_footprint on Darwin; -errno if unreadable.
 int64_t chost_footprint_bytes(void);
 int64_t chost_physical_memory_bytes(void);
+// Bytes of malloc that are allocated and not freed.
+int64_t chost_live_heap_bytes(void);
 
 // e to the power of `value`: the C library has another name on each system.
 double chost_exp(double value);

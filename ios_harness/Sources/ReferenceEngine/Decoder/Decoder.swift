@@ -5,8 +5,8 @@ import StreamingLM
 
 /// The forward pass in single precision, a block of tokens at a time, over a cache of halves.
 ///
-/// Not thread-safe: one owner, one block in flight. Time inside attention and outside of it is summed, so that the
-/// growth of the one can be told from the flatness of the other.
+/// Not thread-safe: one owner, one block in flight. Processor time inside attention and outside of it is summed, so that
+/// the growth of the one can be told from the flatness of the other.
 public final class Decoder {
   /// Which rows of the cache a token sees.
   public enum Visibility {
@@ -22,9 +22,9 @@ public final class Decoder {
   public let widestBlock: Int
   /// Logits of the last `computeLogits`, [vocabulary].
   public let logits: UnsafeBufferPointer<Float>
-  /// Nanoseconds inside attention since the decoder was made.
+  /// Nanoseconds of processor time inside attention since the decoder was made.
   public private(set) var attentionNs: Int64 = 0
-  /// Nanoseconds inside layers and head, attention left out, since the decoder was made.
+  /// Nanoseconds of processor time inside layers and head, attention left out, since the decoder was made.
   public private(set) var projectionNs: Int64 = 0
 
   private let shape: DecoderShape
@@ -95,15 +95,15 @@ public final class Decoder {
     visibility: Visibility = .causal
   ) {
     for (slot, layer) in weights.layers[range].enumerated() {
-      let beganNs = chost_monotonic_ns()
+      let beganNs = chost_thread_cpu_ns()
       normalize(count, layer.attentionGain)
       Kernels.multiply(layer.queries, normed, count: count, into: queries)
       Kernels.multiply(layer.keys, normed, count: count, into: keys)
       Kernels.multiply(layer.values, normed, count: count, into: values)
       writeRows(slot, count, start, cache)
-      let attendsNs = chost_monotonic_ns()
+      let attendsNs = chost_thread_cpu_ns()
       for token in 0..<count { attend(slot, token, start, cache, visibility) }
-      let attendedNs = chost_monotonic_ns()
+      let attendedNs = chost_thread_cpu_ns()
       Kernels.multiply(layer.output, mixed, count: count, into: hidden, adding: true)
       normalize(count, layer.innerGain)
       Kernels.multiply(layer.gate, normed, count: count, into: gate)
@@ -111,18 +111,18 @@ public final class Decoder {
       Kernels.swiglu(gate, up, count: count * shape.inner)
       Kernels.multiply(layer.down, gate, count: count, into: hidden, adding: true)
       attentionNs += attendedNs - attendsNs
-      projectionNs += chost_monotonic_ns() - attendedNs + attendsNs - beganNs
+      projectionNs += chost_thread_cpu_ns() - attendedNs + attendsNs - beganNs
     }
   }
 
   /// Computes the logits of one token of the block.
   public func computeLogits(of token: Int) {
-    let beganNs = chost_monotonic_ns()
+    let beganNs = chost_thread_cpu_ns()
     Kernels.normalize(
       hidden + token * shape.width, gain: weights.finalGain, epsilon: shape.epsilon,
       count: shape.width, into: normed)
     Kernels.multiply(weights.head, normed, count: 1, into: logitStore)
-    projectionNs += chost_monotonic_ns() - beganNs
+    projectionNs += chost_thread_cpu_ns() - beganNs
   }
 
   /// Puts logits back that another cache has overwritten.

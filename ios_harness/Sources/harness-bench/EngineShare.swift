@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CHost
+import HarnessCore
+import ReferenceEngine
+import StreamingLM
+import Synchronization
+
+/// Share of the time that is spent inside the engine: the rest is what the pipeline costs.
+///
+/// Of wall time it means something on a quiet machine only; of processor time on any. Control server and client of the
+/// sink's telemetry run on other threads of this process, as does the consumer of the stream.
+struct EngineShare {
+  let weights: DecoderWeights
+
+  private static let tokens = 4000
+  private static let budget = 256
+
+  func table() async throws -> String {
+    let sink = try sinkShare()
+    let stream = try await streamShare()
+    return Report.table(
+      "Share of time inside the engine, reference engine, \(Self.tokens) tokens",
+      [
+        "delivery", "of wall time", "of the pipeline thread's processor time",
+        "of the process' processor time", "engine ms a token", "goal",
+      ],
+      [
+        ["sink closure, telemetry on"] + sink.cells + ["0.995"],
+        ["stream to a consumer"] + stream.cells + ["0.97"],
+      ])
+  }
+
+  /// Inside the engine, of all that passed since a beginning.
+  private struct Share: Sendable {
+    let cells: [String]
+
+    /// `isOneThread`: the pipeline runs on the calling thread alone.
+    init(
+      _ inside: Stopwatch.Total, since begin: Beginning, tokens: Int, isOneThread: Bool = false
+    ) {
+      let wall = Double(inside.wallNs) / Double(chost_monotonic_ns() - begin.wallNs)
+      let process = Double(inside.cpuNs) / Double(chost_process_cpu_ns() - begin.processNs)
+      let thread = Double(inside.cpuNs) / Double(chost_thread_cpu_ns() - begin.threadNs)
+      let tokenMs = Double(inside.cpuNs) / Double(tokens) / 1e6
+      cells = [
+        Report.text(wall, 4), isOneThread ? Report.text(thread, 4) : "", Report.text(process, 4),
+        Report.text(tokenMs),
+      ]
+    }
+  }
+
+  private struct Beginning {
+    let wallNs = chost_monotonic_ns()
+    let processNs = chost_process_cpu_ns()
+    let threadNs = chost_thread_cpu_ns()
+  }
+
+  private static func plan() throws -> ContextPlan {
+    try ContextPlan(budget: budget, pin: 1, endIDs: [], chunk: 64)
+  }
+
+  private func sinkShare() throws -> Share {
+    let weights = weights
+    let total = Stopwatch.Total()
+    let shared = Shared()
+    try BenchSoak.run(vocabularySize: weights.shape.vocabularySize, tokens: Self.tokens) {
+      session in
+      let machine = TurnMachine(
+        engine: Stopwatch(try DecoderEngine(weights: weights), total: total),
+        plan: try Self.plan(), signals: session.signals, clock: session.clock)
+      try session.modelLoaded(tookMs: 0, computeUnits: "cpu", isCold: false)
+      let begin = Beginning()
+      while !session.isOver {
+        let (prompt, isStart) = session.nextTurn()
+        if isStart { try machine.endConversation(session.record) }
+        try machine.begin(prompt: prompt, limit: session.turnLimit, session.record)
+        while try machine.advance(session.record) { _ = session.isOver }
+      }
+      shared.set(Share(total, since: begin, tokens: Self.tokens, isOneThread: true))
+    }
+    return shared.value ?? Share(total, since: Beginning(), tokens: 1)
+  }
+
+  private final class Shared: Sendable {
+    private let box = Mutex<Share?>(nil)
+
+    var value: Share? { box.withLock { $0 } }
+
+    func set(_ share: Share) { box.withLock { $0 = share } }
+  }
+
+  private func streamShare() async throws -> Share {
+    let total = Stopwatch.Total()
+    let session = StreamingSession(
+      engine: Stopwatch(try DecoderEngine(weights: weights), total: total), plan: try Self.plan())
+    let prompt = (1...48).map { Token($0) }
+    let begin = Beginning()
+    var tokens = 0
+    for try await element in session.turn(prompt: prompt, limit: Self.tokens) {
+      if case .token = element { tokens += 1 }
+    }
+    return Share(total, since: begin, tokens: tokens)
+  }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CHost
+import StreamingLM
+import Synchronization
+
+/// An engine that sums the time its calls take.
+final class Stopwatch: InferenceEngine {
+  private let engine: any InferenceEngine
+  /// Shared with whoever asks while the engine runs elsewhere.
+  private let inside: Total
+
+  /// Nanoseconds inside the engine; one thread adds and another reads.
+  final class Total: Sendable {
+    private let wall = Atomic<Int64>(0)
+    private let cpu = Atomic<Int64>(0)
+
+    var wallNs: Int64 { wall.load(ordering: .relaxed) }
+    var cpuNs: Int64 { cpu.load(ordering: .relaxed) }
+
+    func add<Value>(_ call: () throws(EngineError) -> Value) throws(EngineError) -> Value {
+      let (wallNs, cpuNs) = (chost_monotonic_ns(), chost_thread_cpu_ns())
+      defer {
+        wall.add(chost_monotonic_ns() - wallNs, ordering: .relaxed)
+        cpu.add(chost_thread_cpu_ns() - cpuNs, ordering: .relaxed)
+      }
+      return try call()
+    }
+  }
+
+  init(_ engine: any InferenceEngine, total: Total) {
+    self.engine = engine
+    inside = total
+  }
+
+  var capacity: Int { engine.capacity }
+  var stateBytes: Int { engine.stateBytes }
+
+  func makeState(for purpose: StatePurpose) throws(EngineError) {
+    try inside.add { () throws(EngineError) in try engine.makeState(for: purpose) }
+  }
+
+  func releaseState(for purpose: StatePurpose) {
+    try? inside.add { () throws(EngineError) in engine.releaseState(for: purpose) }
+  }
+
+  func predict(_ chunk: Chunk) throws(EngineError) {
+    try inside.add { () throws(EngineError) in try engine.predict(chunk) }
+  }
+
+  func sample() throws(EngineError) -> Token {
+    try inside.add { () throws(EngineError) in try engine.sample() }
+  }
+}
