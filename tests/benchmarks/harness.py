@@ -1,0 +1,84 @@
+"""Measures the Swift pipeline and its reference engine.
+
+`python -m tests.benchmarks.harness [--write]` builds `harness-bench` for release, makes the weights
+of the preset `tiny` and prints the tables; `--write` puts them into docs/performance-harness.md
+with date, machine and load.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from tests.benchmarks.tiny_weights import write_tiny_weights
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+PACKAGE: Final = ROOT / "ios_harness"
+PAGE: Final = ROOT / "docs" / "performance-harness.md"
+COMMAND: Final = "python -m tests.benchmarks.harness --write"
+_MARKS: Final = ("<!-- measured: begin -->\n", "<!-- measured: end -->\n")
+_BUILD_LIMIT_S: Final = 900
+_RUN_LIMIT_S: Final = 900
+
+
+def measure(scratch: Path) -> str:
+    """Return the tables that `harness-bench` prints.
+
+    Args:
+        scratch: Where the package is built.
+
+    Raises:
+        subprocess.CalledProcessError: If the build or the benchmark fails.
+    """
+    build = ["swift", "build", "-c", "release", "--product", "harness-bench"]
+    build += ["--scratch-path", str(scratch)]
+    subprocess.run(build, cwd=PACKAGE, check=True, timeout=_BUILD_LIMIT_S, capture_output=True)
+    with tempfile.TemporaryDirectory() as folder:
+        weights = Path(folder) / "weights.safetensors"
+        write_tiny_weights(weights)
+        bench = [str(scratch / "release" / "harness-bench"), str(weights)]
+        done = subprocess.run(
+            bench, check=True, timeout=_RUN_LIMIT_S, capture_output=True, text=True
+        )
+    return done.stdout.strip() + "\n"
+
+
+def conditions(load_before: float, load_after: float) -> str:
+    """Return a line that says when, where and beside what it was measured."""
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return (
+        f"Measured {today} by `{COMMAND}` on {platform.system()} {platform.machine()},"
+        f" {os.cpu_count()} cores,"
+        f" load average {load_before:.1f} before and {load_after:.1f} after."
+    )
+
+
+def written(page: str, block: str) -> str:
+    """Return a page with the block between its marks replaced.
+
+    Raises:
+        ValueError: If the page has no marks.
+    """
+    begin, end = (page.index(mark) for mark in _MARKS)
+    return page[: begin + len(_MARKS[0])] + block + page[end:]
+
+
+def main(arguments: list[str]) -> None:
+    """Measure; print, and write where asked."""
+    scratch = Path(os.environ.get("HARNESS_SCRATCH", PACKAGE / ".build"))
+    before = os.getloadavg()[0]
+    tables = measure(scratch)
+    block = f"\n{conditions(before, os.getloadavg()[0])}\n\n{tables}\n"
+    sys.stdout.write(block)
+    if "--write" in arguments:
+        PAGE.write_text(written(PAGE.read_text("utf-8"), block), "utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
