@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statistics import median
+from statistics import fmean, median
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.verdict.pace import NOMINAL
@@ -22,17 +22,16 @@ class _Windows:
 
     def __init__(self, steps_each: int) -> None:
         self._steps_each = steps_each
-        self._count = 0
-        self._span_ns = 0
+        self._latencies_ns: list[int] = []
         self.trace = Trace()  # of seconds of decoding in this state, and tokens per second
 
-    def take(self, step: Step, at_s: float) -> None:
+    def take(self, step: Step, at_s: float, *, paced: bool) -> None:
         """Take the next step; a full window gives a point."""
-        self._count += 1
-        self._span_ns += step.latency_ns
-        if self._count == self._steps_each:
-            self.trace.add(at_s, self._count * NS_PER_S / self._span_ns)
-            self._count = self._span_ns = 0
+        self._latencies_ns.append(step.latency_ns)
+        if len(self._latencies_ns) == self._steps_each:
+            typical_ns = median(self._latencies_ns) if paced else fmean(self._latencies_ns)
+            self.trace.add(at_s, NS_PER_S / typical_ns)
+            self._latencies_ns.clear()
 
 
 class SpeedByHeat:
@@ -45,12 +44,19 @@ class SpeedByHeat:
         self._windows: dict[str, _Windows] = {}
         self._decoding_ns = 0
 
-    def take(self, step: Step, thermal: str) -> None:
-        """Take the next step; an unknown thermal state gives nothing."""
+    def take(self, step: Step, thermal: str, *, paced: bool) -> None:
+        """Take the next step; an unknown thermal state gives nothing.
+
+        Args:
+            step: After the warm-up.
+            thermal: The phone's state when it ran.
+            paced: The engine waits for its set speed. Single late steps are then the host's doing,
+                and the median of a window counts; of a model they are stutter, and the mean counts.
+        """
         self._decoding_ns += step.latency_ns
         if thermal in _STATES:
             windows = self._windows.setdefault(thermal, _Windows(self._STEPS_EACH))
-            windows.take(step, self._decoding_ns / NS_PER_S)
+            windows.take(step, self._decoding_ns / NS_PER_S, paced=paced)
 
     def speeds(self) -> dict[str, float]:
         """Return the median speed of each state with enough windows, coolest first."""

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from orchestrator.harness.models import (
+    SELFTEST_LOAD_MS,
     WitnessShape,
     selftest_packages,
     witness_package,
@@ -52,10 +53,10 @@ def test_an_unknown_quantization_is_refused() -> None:
 def test_the_self_tests_packages_say_everything_that_a_check_can_judge() -> None:
     for package in selftest_packages():
         described = json.loads(package.content)
-        assert (described["text"], described["load_ms"]) == ("pieces", 400)
+        assert (described["text"], described["load_ms"]) == ("pieces", SELFTEST_LOAD_MS)
         groups = {group["group"]: group["device"] for group in described["compute_plan"]}
         assert groups["feed_forward"] == "neural_engine"
-        assert package.load_ms == 400.0
+        assert package.load_ms == SELFTEST_LOAD_MS
 
 
 def test_a_soaks_packages_have_no_set_load_time() -> None:

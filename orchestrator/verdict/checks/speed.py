@@ -51,7 +51,8 @@ class PerfThroughput(SpeedCheck):
         self._witnessed = self._witnessed or self.setting.expectation.proves_context
 
     def _take(self, step: Step, thermal: str) -> None:
-        self._heat.take(step, thermal)
+        paced = self.setting.expectation.proves_context
+        self._heat.take(step, thermal, paced=paced)
 
     def _least(self) -> float:
         if self._witnessed and self._set_speed is not None:
@@ -99,7 +100,8 @@ class PerfDecay(SpeedCheck):
         self._heat = SpeedByHeat()
 
     def _take(self, step: Step, thermal: str) -> None:
-        self._heat.take(step, thermal)
+        paced = self.setting.expectation.proves_context
+        self._heat.take(step, thermal, paced=paced)
 
     def _judge(self) -> CheckDocument:
         limit = self.limit("max_loss_percent")
