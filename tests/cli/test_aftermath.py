@@ -19,6 +19,7 @@ from orchestrator.history.reading import read_entry
 from orchestrator.history.store import DATABASE_NAME, History
 from orchestrator.report.remake import remake
 from orchestrator.report.webhook import Delivery, Webhook
+from orchestrator.runlog.manifest import write_manifest
 from tests.report.runs import WrittenRun, write_run
 
 if TYPE_CHECKING:
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def run(tmp_path: Path) -> WrittenRun:
-    return write_run(tmp_path / "runs" / "one")
+    run = write_run(tmp_path / "runs" / "one")
+    write_manifest(run.root)
+    return run
 
 
 @pytest.fixture

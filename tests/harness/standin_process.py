@@ -16,7 +16,7 @@ from orchestrator.harness.models import WitnessShape, witness_package
 
 TOKEN = "secret"
 NONCE = 0xDEADBEEF
-LIMIT_S = 15.0
+LIMIT_S = 45.0
 SCALE = 32
 PHONE_LIMIT_BYTES = 2867 * 1024**2
 REPO_ROOT = Path(__file__).resolve().parents[2]

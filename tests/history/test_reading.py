@@ -9,6 +9,7 @@ from orchestrator.domain.measures import MEASURE_NAMES
 from orchestrator.history.measuring import measure
 from orchestrator.history.reading import read_entry, scenario_stamp
 from orchestrator.report.remake import remake
+from orchestrator.runlog.manifest import write_manifest
 from tests.report.runs import LINES, write_run
 from tests.verdict.telemetry_factory import DIGEST
 
@@ -44,6 +45,7 @@ def sample(t_s: float, tokens: int, footprint: int = 900, **facts: object) -> by
 
 def test_a_run_directory_gives_stamps_measures_and_checks(tmp_path: Path) -> None:
     written = write_run(tmp_path / "run")
+    write_manifest(written.root)
     remake(written.root)
     entry = read_entry(written.root)
     (phone,) = entry.phones
