@@ -15,7 +15,7 @@ final class HarnessProcess {
   private let errors = Pipe()
 
   /// Longest wait for anything.
-  private static let limitS = 15.0
+  private static let limitS = 60.0
 
   static func executable(_ name: String) -> URL {
     URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: name)
