@@ -49,13 +49,13 @@ def measure(scratch: Path) -> str:
     return done.stdout.strip() + "\n"
 
 
-def conditions(load_before: float, load_after: float) -> str:
-    """Return a line that says when, where and beside what it was measured."""
+def conditions(load_before: float, load_after: float, niceness: int) -> str:
+    """Return a line that says when, where, beside what and with what priority it was measured."""
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     return (
         f"Measured {today} by `{COMMAND}` on {platform.system()} {platform.machine()},"
         f" {os.cpu_count()} cores,"
-        f" load average {load_before:.1f} before and {load_after:.1f} after."
+        f" load average {load_before:.1f} before and {load_after:.1f} after, nice {niceness}."
     )
 
 
@@ -74,7 +74,7 @@ def main(arguments: list[str]) -> None:
     scratch = Path(os.environ.get("HARNESS_SCRATCH", PACKAGE / ".build"))
     before = os.getloadavg()[0]
     tables = measure(scratch)
-    block = f"\n{conditions(before, os.getloadavg()[0])}\n\n{tables}\n"
+    block = f"\n{conditions(before, os.getloadavg()[0], os.nice(0))}\n\n{tables}\n"
     sys.stdout.write(block)
     if "--write" in arguments:
         PAGE.write_text(written(PAGE.read_text("utf-8"), block), "utf-8")

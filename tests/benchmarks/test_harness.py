@@ -18,9 +18,9 @@ def test_a_page_without_marks_is_refused() -> None:
 
 
 def test_the_conditions_name_command_and_load() -> None:
-    line = conditions(0.5, 11.26)
+    line = conditions(0.5, 11.26, -19)
     assert COMMAND in line
-    assert "load average 0.5 before and 11.3 after" in line
+    assert "load average 0.5 before and 11.3 after, nice -19" in line
 
 
 def test_the_page_holds_every_table() -> None:
