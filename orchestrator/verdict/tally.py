@@ -62,6 +62,13 @@ class Tally:
         return (self._inference_ns + self._span_ns()) / NS_PER_S
 
     @property
+    def idle_end_s(self) -> float:
+        """From the last prediction of the latest launch to its farewell; 0 without one."""
+        if self.bye is None or self._first_start_ns is None:
+            return 0.0
+        return max(0, self.bye.t_ns - self._last_end_ns) / NS_PER_S
+
+    @property
     def limit_bytes(self) -> int | None:
         """The per-process limit, None where the phone did not say.
 

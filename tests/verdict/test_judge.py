@@ -205,3 +205,24 @@ def test_an_expected_phone_that_is_absent_is_an_error() -> None:
     verdict = absent_verdict(absent)
     assert (verdict.outcome, verdict.cause) == ("ERROR", "device_lost")
     assert verdict.explanation == "The expected phone was not found: not found."
+
+
+def timed(pause_s: float) -> Judgement:
+    """Judge a run of a planned duration that says goodbye some time after its last prediction."""
+    app = App()
+    records = app.run()
+    last_end_ns = max(row["end_ns"][-1] for row in records if row["kind"] == "tokens")  # type: ignore[index]
+    duration_s = last_end_ns / 1e9 + 2.0
+    records[-1]["t_ns"] = last_end_ns + int(pause_s * 1e9)
+    scenario = {**wire_scenario(app.spec), "duration_s": duration_s, "stop_after_tokens": None}
+    return judge(case_of(plan=plan_of(app.spec, scenario=scenario)), encode(records))
+
+
+def test_time_that_passes_in_a_pause_at_the_end_counts() -> None:
+    assert check_of(timed(2.0), "soak.completed").result == "pass"
+
+
+def test_a_farewell_right_after_the_last_prediction_is_early() -> None:
+    check = check_of(timed(0.0), "soak.completed")
+    assert check.result == "fail"
+    assert "of inference were done" in (check.reason or "")

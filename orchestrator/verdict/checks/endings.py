@@ -108,7 +108,10 @@ class SoakCompleted(Check):
             " after exactly the planned number of tokens, and no launch before it ended early."
         ),
         causes=("the app was killed or exited", "it stops before its time", "the phone was lost"),
-        limits=(Limit("tolerance_s", 0.5, "s", "that may be missing, or 2 % of the duration"),),
+        limits=(
+            Limit("tolerance_s", 0.5, "s", "that may be missing, or 2 % of the duration"),
+            Limit("idle_end_limit_s", 5.0, "s", "of a pause, a reload or a visit at the end"),
+        ),
     )
     _TOLERANCE_RATIO: Final = 0.02
 
@@ -129,7 +132,9 @@ class SoakCompleted(Check):
         duration_s = self.setting.scenario.duration_s
         slack_s = self.limit("tolerance_s", at_least=self._TOLERANCE_RATIO * duration_s)
         least_s = duration_s - slack_s
-        if completed and tally.inference_s < least_s:
+        # The time may pass while nothing is predicted; an app that stops early says so at once.
+        idle_s = min(tally.idle_end_s, self.limit("idle_end_limit_s"))
+        if completed and tally.inference_s + idle_s < least_s:
             text = f"only {tally.inference_s:.1f} of {duration_s:g} s of inference were done"
             self.faults.note(text, *place)
         return self._result(round(tally.inference_s, 3), "s", duration_s)
