@@ -4,15 +4,16 @@ import CHost
 import HarnessCore
 import ReferenceEngine
 
-// harness-bench WEIGHTS: what the pipeline and the reference engine cost on this machine, as Markdown. WEIGHTS is a
-// `weights.safetensors` of the model kit's preset `tiny`. Build it with `-c release`.
+// harness-bench WEIGHTS GOLDENS: what the pipeline and the reference engine cost on this machine, as Markdown. Both files
+// are of the model kit's preset `tiny`: `weights.safetensors` and `goldens.json`. Build it with `-c release`.
 
-let arguments = CommandLine.arguments.dropFirst()
-guard let path = arguments.first, arguments.count == 1 else {
-  Report.say("usage: harness-bench WEIGHTS")
+let arguments = Array(CommandLine.arguments.dropFirst())
+guard arguments.count == 2 else {
+  Report.say("usage: harness-bench WEIGHTS GOLDENS")
   chost_exit_now(2)
 }
-let weights = try DecoderWeights(path: path)
+let weights = try DecoderWeights(path: arguments[0])
+Report.say(try GoldenCheck(weights: weights, path: arguments[1]).table())
 Report.say(try await EngineShare(weights: weights).table())
 Report.say(try LiveMemory().table())
 Report.say(try DecodeCost(weights: weights).table())
