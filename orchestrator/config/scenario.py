@@ -126,7 +126,7 @@ SELFTEST: Final = Scenario(
     end_every=300,
     sample_period_ms=50,
     ballast=(
-        Ballast(from_token=900, to_token=1150, to_percent=96, release="evict", hold_tokens=150),
+        Ballast(from_token=900, to_token=1150, to_percent=96, release="evict", hold_tokens=600),
     ),
     warn_at_tokens=(250,),
     stop_after_tokens=2000,
