@@ -14,6 +14,7 @@ from orchestrator.virtual.mux import PairRecords, Usbmuxd
 from orchestrator.virtual.phone import PhonePlan, VirtualPhone
 from orchestrator.virtual.pki import Pki
 from orchestrator.virtual.wire import PEER_LOST, Stream
+from tests.fuzz.driver import HangError
 
 if TYPE_CHECKING:
     from orchestrator.virtual.wire import Service
@@ -68,12 +69,24 @@ class Bench:
             Exception: What the service raised, but for what the loss of a peer raises.
         """
         try:
-            self._loop.run_until_complete(_serve(service, content))
+            self._run(service, content)
         except* PEER_LOST:
             pass
         if self._faults:
             fault, self._faults = self._faults[0], []
             raise RuntimeError(fault)
+
+    def _run(self, service: Service, content: bytes) -> None:
+        try:
+            self._loop.run_until_complete(_serve(service, content))
+        except HangError:
+            # It came from a signal, out of the middle of the loop: what it left must end.
+            left = asyncio.all_tasks(self._loop)
+            for task in left:
+                task.cancel()
+            self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+            self._faults.clear()
+            raise
 
     def check_outside(self) -> None:
         """Raise if something was made or changed outside of the phone's folder."""

@@ -70,8 +70,7 @@ def _feed(target: Target, content: bytes, findings: Findings, name: str) -> None
     findings.inputs += 1
     began_s = time.perf_counter()
     try:
-        with _limited(target.limit_s):
-            target.eat(content)
+        _eat_in_time(target, content)
     except HangError:
         findings.hangs += 1
         _show(findings, f"hang: {name}", content)
@@ -79,6 +78,16 @@ def _feed(target: Target, content: bytes, findings: Findings, name: str) -> None
         findings.crashes += 1
         _show(findings, f"crash: {name}: {type(error).__name__}: {error}", content)
     findings.slowest_s = max(findings.slowest_s, time.perf_counter() - began_s)
+
+
+def _eat_in_time(target: Target, content: bytes) -> None:
+    """Feed one input; one that took too long gets a second chance, for a busy machine stalls."""
+    try:
+        with _limited(target.limit_s):
+            target.eat(content)
+    except HangError:
+        with _limited(target.limit_s):
+            target.eat(content)
 
 
 def _show(findings: Findings, what: str, content: bytes) -> None:
