@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from orchestrator.virtual.phone import VirtualPhone
     from tests.virtual.faults.conftest import Begin
 
-# The client library leaves futures with exceptions nobody retrieved when a phone goes away; when the
+# The client library leaves futures with unretrieved exceptions when a phone goes away. When the
 # garbage collector meets them is chance, and says nothing about the phone.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
