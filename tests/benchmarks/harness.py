@@ -1,8 +1,8 @@
 """Measures the Swift pipeline and its reference engine.
 
-`python -m tests.benchmarks.harness [--write]` builds `harness-bench` for release, makes the weights
-of the preset `tiny` and prints the tables; `--write` puts them into docs/performance-harness.md
-with date, machine and load.
+`python -m tests.benchmarks.harness [--write]` builds `harness-bench` for release, makes weights and
+goldens of the preset `tiny` and prints the tables; `--write` puts them into the page
+docs/performance-harness.md with date, machine and load.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from tests.benchmarks.tiny_weights import write_tiny_weights
+from orchestrator.mlpackage.build.kit import GOLDENS_FILE, TWIN_FILE
+from orchestrator.mlpackage.build.recipe import TINY
+from tests.benchmarks.decoder_files import write_decoder_files
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PACKAGE: Final = ROOT / "ios_harness"
@@ -39,10 +41,11 @@ def measure(scratch: Path) -> str:
     build = ["swift", "build", "-c", "release", "--product", "harness-bench"]
     build += ["--scratch-path", str(scratch)]
     subprocess.run(build, cwd=PACKAGE, check=True, timeout=_BUILD_LIMIT_S, capture_output=True)
-    with tempfile.TemporaryDirectory() as folder:
-        weights = Path(folder) / "weights.safetensors"
-        write_tiny_weights(weights)
-        bench = [str(scratch / "release" / "harness-bench"), str(weights)]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_decoder_files(TINY, folder)
+        bench = [str(scratch / "release" / "harness-bench")]
+        bench += [str(folder / TWIN_FILE), str(folder / GOLDENS_FILE)]
         done = subprocess.run(
             bench, check=True, timeout=_RUN_LIMIT_S, capture_output=True, text=True
         )

@@ -25,6 +25,11 @@ def test_the_conditions_name_command_and_load() -> None:
 
 def test_the_page_holds_every_table() -> None:
     page = PAGE.read_text("utf-8")
-    for title in ("Share of time inside the engine", "Live heap", "Decode step"):
+    for title in (
+        "Logits against the goldens",
+        "Share of time inside the engine",
+        "Live heap",
+        "Decode step",
+    ):
         assert f"### {title}" in page
     assert COMMAND in page
