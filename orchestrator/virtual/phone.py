@@ -23,7 +23,7 @@ from orchestrator.virtual.services.crash_reports import serve_crash_mover
 from orchestrator.virtual.services.developer import Amfi, ImageMounter
 from orchestrator.virtual.services.diagnostics import DiagnosticsRelay, PowerRequest
 from orchestrator.virtual.services.house_arrest import HouseArrestService
-from orchestrator.virtual.services.liveness import serve_heartbeat
+from orchestrator.virtual.services.liveness import serve_assertions, serve_heartbeat
 from orchestrator.virtual.services.logs.stream import OsTraceRelay, SyslogRelay
 from orchestrator.virtual.services.notifications import NotificationHub
 from orchestrator.virtual.services.profiles import ProvisioningAgent
@@ -210,6 +210,7 @@ class VirtualPhone:
             "com.apple.amfi.lockdown": Amfi(settings).serve,
             "com.apple.crashreportcopymobile": AfcService(self._crashes, product, settings).serve,
             "com.apple.crashreportmover": serve_crash_mover,
+            "com.apple.mobile.assertion_agent": serve_assertions,
             "com.apple.mobile.diagnostics_relay": diagnostics.serve,
             "com.apple.mobile.heartbeat": serve_heartbeat,
             "com.apple.mobile.house_arrest": HouseArrestService(

@@ -54,6 +54,7 @@ class DeviceInfo:
             "directoryListingForPath:": self._list_folder,
             "execnameForPid:": self._executable,
             "hardwareInformation": self._hardware,
+            "kpepDatabase": lambda: None,
             "isRunningPid:": lambda pid: self._machine.process(pid) is not None,
             "machKernelName": self._kernel_name,
             "machTimeInfo": self._mach_time,

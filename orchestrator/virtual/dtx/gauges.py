@@ -6,6 +6,7 @@ A virtual phone has no radio and no battery that apps could drain, so its counte
 from __future__ import annotations
 
 import datetime as dt
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -19,18 +20,10 @@ _NETWORK: Final = tuple(
     for unit in ("bytes", "packets")
     for change in ("", ".delta")
 )
-_ENERGY: Final = tuple(
-    f"energy.{part}.{name}"
-    for part in (
-        "appstate",
-        "cpu",
-        "display",
-        "gpu",
-        "inducedthermalstate",
-        "location",
-        "networking",
-    )
-    for name in ("cost", "overhead")
+_PARTS: Final = ("appstate", "cpu", "display", "gpu", "location", "networking", "thermalstate")
+_ENERGY: Final = (
+    *("energy.cost", "energy.overhead"),
+    *(f"energy.{part}.{name}" for part in _PARTS for name in ("cost", "overhead")),
 )
 
 
@@ -40,6 +33,7 @@ class Gauge:
     def __init__(self, counters: tuple[str, ...]) -> None:
         self._counters = counters
         self._sampled: list[int] = []
+        self._started_s = time.monotonic()
 
     @classmethod
     def network(cls) -> Gauge:
@@ -49,7 +43,7 @@ class Gauge:
     @classmethod
     def energy(cls) -> Gauge:
         """Return com.apple.xcode.debug-gauge-data-providers.Energy."""
-        return cls(("energy.cost", "energy.overhead", *_ENERGY))
+        return cls(_ENERGY)
 
     @property
     def methods(self) -> Mapping[str, Method]:
@@ -72,9 +66,14 @@ class Gauge:
         return stopped
 
     def _sample(self, _attributes: object, pids: object) -> dict[int, dict[str, Any]]:
-        now = dt.datetime.now(dt.UTC)
         zeros: dict[str, Any] = dict.fromkeys(self._counters, 0)
-        return {pid: {**zeros, "pid": pid, "time": now} for pid in _integers(pids)}
+        return {pid: {**zeros, **self._stamp(pid)} for pid in _integers(pids)}
+
+    def _stamp(self, pid: int) -> dict[str, Any]:
+        if self._counters is _NETWORK:
+            return {"pid": pid, "time": dt.datetime.now(dt.UTC)}
+        since_s = int(time.monotonic() - self._started_s)
+        return {"kIDEGaugeSecondsSinceInitialQueryKey": since_s, "energy.version": 1}
 
 
 def _integers(values: object) -> list[int]:

@@ -1,4 +1,4 @@
-"""com.apple.mobile.heartbeat."""
+"""com.apple.mobile.heartbeat and com.apple.mobile.assertion_agent."""
 
 from __future__ import annotations
 
@@ -20,3 +20,11 @@ async def serve_heartbeat(stream: Stream) -> None:
         async with asyncio.timeout(_ANSWER_LIMIT_S):
             await stream.read_plist()
         await asyncio.sleep(HEARTBEAT_PERIOD_S)
+
+
+async def serve_assertions(stream: Stream) -> None:
+    """Grant every power assertion: a virtual phone never sleeps."""
+    while True:
+        request = await stream.read_plist()
+        known = request.get("CommandKey") == "CommandCreateAssertion"
+        await stream.send_plist({"Status": "Success"} if known else {"Error": "UnknownCommand"})

@@ -13,6 +13,7 @@ from pymobiledevice3.services.diagnostics import DiagnosticsService
 from pymobiledevice3.services.installation_proxy import InstallationProxyService
 from pymobiledevice3.services.mobile_image_mounter import MobileImageMounterService
 from pymobiledevice3.services.os_trace import OsTraceService, parse_syslog_entry
+from pymobiledevice3.services.power_assertion import PowerAssertionService
 
 from orchestrator.virtual.kernel import LogLine
 from orchestrator.virtual.services.logs.bus import MAX_WAITING_LINES, LogBus
@@ -174,6 +175,22 @@ async def test_profiles_are_kept_as_they_are(lockdown: UsbmuxLockdownClient) -> 
     assert (await ask(MessageType="Remove", ProfileID="nope"))["Status"] != 0
     assert (await ask(MessageType="Fly"))["Status"] != 0
     await service.close()
+
+
+async def test_a_power_assertion_is_granted(lockdown: UsbmuxLockdownClient) -> None:
+    async with (
+        PowerAssertionService(lockdown) as power,
+        asyncio.timeout(5),
+        power.create_power_assertion("PreventUserIdleSystemSleep", "soak", 1.0),
+    ):
+        pass
+
+
+async def test_os_trace_of_everything_is_never_silent(lockdown: UsbmuxLockdownClient) -> None:
+    async with OsTraceService(lockdown) as trace, asyncio.timeout(5):
+        entries = trace.syslog()
+        assert (await anext(entries)).pid > 0
+        await entries.aclose()
 
 
 async def test_syslog_speaks_at_once_and_goes_on(lockdown: UsbmuxLockdownClient) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import plistlib
 import struct
 from itertools import cycle
@@ -12,10 +13,9 @@ import anyio
 from orchestrator.virtual.kernel import LogLine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from orchestrator.virtual.machine import Machine
-    from orchestrator.virtual.services.logs.bus import LogSubscription
     from orchestrator.virtual.wire import Plist, Stream
 
 CHATTER_PERIOD_S: Final = 1.0
@@ -49,20 +49,7 @@ class SyslogRelay:
 
     async def serve(self, stream: Stream) -> None:
         """Stream the log until the client leaves."""
-        with self._machine.log.subscribe(lambda _: True) as subscription:
-            async with anyio.create_task_group() as group:
-                group.start_soon(self._send_lines, stream, subscription)
-                await stream.until_closed()
-                group.cancel_scope.cancel()
-
-    async def _send_lines(self, stream: Stream, subscription: LogSubscription) -> None:
-        chatter = cycle(_CHATTER)
-        line: LogLine | None = next(chatter)
-        while True:
-            await stream.send(self._encode(line or next(chatter)))
-            line = None
-            with anyio.move_on_after(CHATTER_PERIOD_S):
-                line = await subscription.next()
+        await _follow(stream, self._machine, lambda _: True, self._encode, chatter=cycle(_CHATTER))
 
     def _encode(self, line: LogLine) -> bytes:
         when = f"{self._machine.settings.clock.now():%b %e %H:%M:%S}"
@@ -92,6 +79,7 @@ class OsTraceRelay:
                 self._machine,
                 lambda line: everything or line.pid == pid,
                 self._framed_record,
+                chatter=cycle(_CHATTER) if everything else None,
             )
         else:
             await stream.send_plist({"Status": "RequestFailed"})
@@ -109,10 +97,19 @@ async def _follow(
     machine: Machine,
     wanted: Callable[[LogLine], bool],
     encode: Callable[[LogLine], bytes],
+    *,
+    chatter: Iterator[LogLine] | None,
 ) -> None:
+    """Send lines until the client leaves; with chatter one at once and one in a quiet second."""
+
     async def send_lines() -> None:
+        line = next(chatter) if chatter else None
         while True:
-            await stream.send(encode(await subscription.next()))
+            if line is not None:
+                await stream.send(encode(line))
+            line = next(chatter) if chatter else None
+            with anyio.move_on_after(CHATTER_PERIOD_S if chatter else math.inf):
+                line = await subscription.next()
 
     with machine.log.subscribe(wanted) as subscription:
         async with anyio.create_task_group() as group:
