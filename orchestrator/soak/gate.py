@@ -115,7 +115,8 @@ def _state(facts: PhoneFacts, limits: GateLimits) -> Iterator[Refusal]:
     if facts.free_disk_bytes is not None and facts.free_disk_bytes < needed_bytes:
         yield Refusal(
             Reason.DISK_FULL,
-            f"{facts.free_disk_bytes // _MIB} MiB are free, {needed_bytes // _MIB} MiB are needed",
+            f"{facts.free_disk_bytes / _MIB:.2f} MiB are free, "
+            f"{needed_bytes / _MIB:.2f} are needed",
             Cause.NOT_READY,
             "Delete something: three times the model must fit",
         )

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.domain.deadline import Deadline
-from orchestrator.domain.errors import DeviceError
-from orchestrator.soak.collect import pull_journal, report_wait_s
+from orchestrator.domain.errors import DeadlineExceededError, DeviceError
+from orchestrator.soak.collect import PULL_LIMIT_S, pull_journal, report_wait_s
 
 if TYPE_CHECKING:
     from orchestrator.device.link import PhoneLink
@@ -65,15 +65,7 @@ class Gathering:
     async def _reports(self, limit_s: float) -> None:
         findings, collector = self.findings, self.collector
         try:
-            if findings.died and not self.hurried:
-                await collector.pull_until_explained(
-                    self.app.name,
-                    findings.windows,
-                    findings.clock_offsets_s,
-                    wait_s=report_wait_s(findings.facts, self.report_wait_s),
-                )
-            else:
-                await collector.pull_new(limit_s=limit_s)
+            await self._pull_reports(limit_s)
         except DeviceError as error:
             self.remark("reports_missing", reason=str(error))
         findings.reports, findings.ignored_reports = collector.files, collector.ignored
@@ -81,3 +73,20 @@ class Gathering:
             self.remark("report_pulled", path=report.device_path)
         if collector.ignored:
             self.remark("reports_ignored", count=collector.ignored)
+
+    async def _pull_reports(self, limit_s: float) -> None:
+        if self.findings.died and not self.hurried:
+            await self.collector.pull_until_explained(
+                self.app.name,
+                self.findings.windows,
+                self.findings.clock_offsets_s,
+                wait_s=report_wait_s(self.findings.facts, self.report_wait_s),
+            )
+            return
+        try:
+            await self.collector.pull_new(limit_s=min(limit_s, PULL_LIMIT_S))
+        except DeadlineExceededError:
+            if self.hurried:
+                raise
+            # A connection that fell silent stays so; another one may not.
+            await self.collector.pull_new(limit_s=PULL_LIMIT_S)

@@ -83,7 +83,7 @@ def all_cells() -> list[Cell]:
         Cell(_NO_IMAGE, "discover", _lab("not_ready")),
         Cell(_NO_IMAGE, "install", _lab("not_ready")),
         Cell(_BAD_SIGNATURE, "discover", _lab("install_failed")),
-        Cell(_DISK_FULL, "discover", _lab("install_failed")),
+        Cell(_DISK_FULL, "discover", _lab("not_ready")),
         Cell(_MUTE_LOCKDOWN_AFC, "collect", GOES_ON),
     ]
     cells += [Cell(_DEAF, phase, GOES_ON) for phase in ("launch", *_RUNS)]

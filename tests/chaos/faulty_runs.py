@@ -43,9 +43,14 @@ def run_cell(cell: Cell, folder: Path, farm: dict[str, Any]) -> FaultyRun:
         *("soak", *WORKLOAD, "--output", str(output)),
         USBMUXD_SOCKET_ADDRESS=farm["usbmux"],
     )
-    if cell.phase != "discover":
-        wait_for(lambda: _reached(output, cell.phase), 90, f"the phase {cell.phase}")
-        _inject(cell, farm)
+    try:
+        if cell.phase != "discover":
+            wait_for(lambda: _reached(output, cell.phase), 90, f"the phase {cell.phase}")
+            _inject(cell, farm)
+    except BaseException:
+        process.kill()
+        process.communicate(timeout=10)
+        raise
     run = finish(process, output, limit_s=300)
     ask(Path(farm["control"]), do="mend", phone="all", kind=None)
     ends = {phone["alias"]: (phone["outcome"], phone["cause"]) for phone in run.summary["phones"]}

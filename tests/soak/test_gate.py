@@ -50,7 +50,7 @@ def test_what_a_phone_did_not_say_is_no_reason() -> None:
         (replace(FIT, ddi_mounted=False), Cause.NOT_READY, "developer disk image"),
         (replace(FIT, battery_percent=29), Cause.NOT_READY, "at 29 %, below 30 %"),
         (replace(FIT, temperature_c=35.0), Cause.NOT_READY, "35.0 C, not under 35 C"),
-        (replace(FIT, free_disk_bytes=3 << 29), Cause.NOT_READY, "1536 MiB are free, 3072 MiB"),
+        (replace(FIT, free_disk_bytes=3 << 29), Cause.NOT_READY, "1536.00 MiB are free, 3072.00"),
     ],
 )
 def test_each_reason_has_its_cause_and_a_remedy(

@@ -11,7 +11,7 @@ import pytest
 from orchestrator.config.model import FleetConfig
 from orchestrator.config.scenario import SMOKE
 from orchestrator.device.events import SessionLost
-from orchestrator.domain.errors import DeviceError
+from orchestrator.domain.errors import DeadlineExceededError, DeviceError
 from orchestrator.domain.outcome import Cause
 from orchestrator.harness.models import witness_packages
 from orchestrator.runlog.documents import PlannedApp
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from orchestrator.domain.deadline import Deadline
     from orchestrator.soak.findings import SessionFindings
 
 LINES = [record(1, "hello"), record(2, "load"), record(3, "tokens")]
@@ -207,6 +208,24 @@ async def test_a_failing_step_ends_the_session_and_is_told(step: str, bench: Ben
     assert bench.events("session_ended") == [{"cause": "install_failed"}]
     opened = "developer" in bench.link.script.calls and step != "developer"
     assert ("aclose" in bench.link.script.calls) is opened
+
+
+async def test_reports_that_do_not_come_in_time_are_asked_for_once_more(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ScriptedApp(bench.link, LINES)
+    original, asked = bench.link.pull_reports, []
+
+    async def mute_at_first(into: Path, *, known: set[str], deadline: Deadline) -> object:
+        asked.append(deadline.limit_s)
+        if len(asked) == 1:
+            raise DeadlineExceededError("bench-01", "afc", "collect", 60.0)
+        return await original(into, known=known, deadline=deadline)
+
+    monkeypatch.setattr(bench.link, "pull_reports", mute_at_first)
+    await bench.run()
+    assert asked == [60.0, 60.0]
+    assert bench.events("reports_missing") == []
 
 
 async def test_an_unfit_phone_is_refused_before_anything_is_installed(bench: Bench) -> None:
