@@ -43,6 +43,16 @@ async def test_files_are_written_read_renamed_and_removed(afc: AfcService) -> No
         await afc.stat("/a")
 
 
+async def test_files_that_are_written_at_once_have_times_in_their_order(
+    afc: AfcService, phone: VirtualPhone
+) -> None:
+    names = [f"/{number}" for number in range(20)]
+    for name in names:
+        await afc.set_file_contents(name, b"x")
+    times_ns = [(phone._media / name[1:]).stat().st_mtime_ns for name in names]
+    assert times_ns == sorted(set(times_ns))
+
+
 async def test_a_file_of_many_megabytes_arrives_whole(afc: AfcService) -> None:
     data = bytes(range(256)) * (9 << 12)
     await afc.set_file_contents("/large.bin", data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import struct
+import time
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.virtual.services.afc.codec import OPEN_FLAGS, Operation, Reply
@@ -55,7 +56,10 @@ class OpenFiles:
         # `path` has its links resolved; one that appears since then is refused.
         flags = OPEN_FLAGS[mode] | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         handle, self._next_handle = self._next_handle, self._next_handle + 1
-        self._descriptors[handle] = os.open(path, flags, 0o644)
+        is_new = not path.exists()
+        descriptor = self._descriptors[handle] = os.open(path, flags, 0o644)
+        if is_new:
+            _stamp(descriptor)
         return Reply(Operation.FILE_OPEN_RESULT, struct.pack("<Q", handle))
 
     def _read(self, body: bytes) -> Reply:
@@ -69,6 +73,7 @@ class OpenFiles:
         fitting = rest = data[: self._storage.take(len(data))]
         while rest:
             rest = rest[os.write(descriptor, rest) :]
+        _stamp(descriptor)
         if len(fitting) < len(data):  # what fits is written, as a file system does
             raise OSError(errno.ENOSPC, "the disk is full")
         return Reply.status()
@@ -105,3 +110,13 @@ class OpenFiles:
         if handle not in self._descriptors:
             raise OSError(errno.EBADF, "no such handle")
         return self._descriptors[handle]
+
+
+def _stamp(descriptor: int) -> None:
+    """Set a file's time to now, to the nanosecond, as APFS does.
+
+    Linux takes the time of its last tick: two files made within 4 ms would have the same, and
+    clients that sort reports by time would not know which came last.
+    """
+    now_ns = time.time_ns()
+    os.utime(descriptor, ns=(now_ns, now_ns))
