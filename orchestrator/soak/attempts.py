@@ -59,10 +59,13 @@ def is_worth_retrying(findings: SessionFindings) -> bool:
     error = findings.error
     if isinstance(error, GateRefusedError):
         return False
-    # A usbmuxd that crashed is started again by the system and a tunnel through it with it; a mute
-    # service may speak again.
+    # A usbmuxd that crashed is started again by the system, and a tunnel through it with it; a mute
+    # service may speak again. A pairing that held a moment ago reads as lost when usbmuxd dies
+    # while its record is read; where it is lost indeed, `_returned` waits in vain.
     passing = error is not None and (
-        error.layer in _PASSING_LAYERS or isinstance(error, DeadlineExceededError)
+        error.layer in _PASSING_LAYERS
+        or isinstance(error, DeadlineExceededError)
+        or (error.layer == "lockdown" and findings.facts is not None)
     )
     return passing or findings.cause_hint() in _PASSING
 

@@ -17,6 +17,7 @@ from orchestrator.soak.gatekeeper import GateRefusedError
 from orchestrator.soak.session_state import SessionJournal
 from orchestrator.soak.streaming import StreamResult
 from orchestrator.soak.watch import Ending
+from tests.device.scripted import HEALTHY
 from tests.soak.scripted_app import ScriptedApp, record
 from tests.soak.test_session import LINES, Bench, bench
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from orchestrator.soak.attempts import PhoneResult
 
 __all__ = ["bench"]
+
+UNPAIRED = DeviceError("b", "lockdown", "install", "not paired", cause=Cause.NOT_READY)
 
 
 async def soaked(bench: Bench, retries: int) -> PhoneResult:
@@ -102,6 +105,8 @@ async def test_a_crash_is_never_tried_again(bench: Bench) -> None:
             ),
             True,
         ),
+        (SessionFindings(error=UNPAIRED), False),
+        (SessionFindings(facts=HEALTHY, error=UNPAIRED), True),
         (SessionFindings(error=DeadlineExceededError("b", "afc", "install", 5.0)), True),
         (
             SessionFindings(error=GateRefusedError("b", "gate", "-", "-", cause=Cause.DEVICE_LOST)),
