@@ -258,7 +258,6 @@ def test_pymobiledevice3_lists_apps_and_reports(
     assert report.name in peers.run(PYMOBILEDEVICE3, "crash", "ls")
 
 
-@pytest.mark.deep  # what it covers is in `tunnel/test_client` too; its start alone takes seconds
 def test_pymobiledevice3_launches_through_the_tunnel(peers: Peers, installed: None) -> None:
     launch = ("developer", "dvt", "launch", BUNDLE_ID)
     assert "launched" in peers.run(PYMOBILEDEVICE3, *launch).lower()
