@@ -5,13 +5,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.installed
 
-.PHONY: soak test lint unit swift-test full-length deep fuzz conformance benchmark clean
+.PHONY: soak test docs lint unit swift-test full-length deep fuzz conformance benchmark clean
 
 soak: $(SETUP)
 	$(BIN)/fleet soak --devices all --virtual
 
 # What a change must keep green: linters, types, layers, Swift tests, Python tests. Under 8 minutes.
 test: lint swift-test unit
+
+# The pages of docs/reference that are made from the code.
+docs: $(SETUP)
+	$(BIN)/python -m tests.docs.generated
 
 lint: $(SETUP)
 	$(BIN)/ruff check .

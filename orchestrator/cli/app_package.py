@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 STAND_IN_NOTE = (
     "note: no Swift toolchain on PATH: virtual phones run the Python stand-in app; "
-    "its results say nothing about the Swift pipeline"
+    "its results say nothing about the Swift pipeline; docs/how-to/get-swift.md"
 )
 
 

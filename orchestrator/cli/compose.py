@@ -22,12 +22,13 @@ from orchestrator.cli.printing import note
 from orchestrator.cli.refusals import (
     refuse_living_sessions,
     refuse_unknown_defect,
+    refuse_unplayable_scenario,
     refuse_unusable_output,
 )
 from orchestrator.cli.running import USBMUX_ENVIRONMENT, Execution, lock_key, packages_of
 from orchestrator.config.load import load_config
 from orchestrator.config.resolved import resolved_yaml
-from orchestrator.config.scenario import scenario_of
+from orchestrator.config.scenario import scenario_of, with_budget_of
 from orchestrator.device.discovery import Expected, UsbmuxSource, discover
 from orchestrator.device.pmd3.browser import UsbmuxBrowser
 from orchestrator.device.selection import select
@@ -46,7 +47,7 @@ from orchestrator.verdict.catalog import unknown_limit
 
 if TYPE_CHECKING:
     from orchestrator.config.model import FleetConfig
-    from orchestrator.config.scenario import Scenario
+    from orchestrator.config.workload import Scenario
     from orchestrator.device.discovery import Discovery
     from orchestrator.domain.phone import Phone
     from orchestrator.runlog.documents import PlannedPhone, SummaryDocument
@@ -104,10 +105,11 @@ async def run_soak(options: SoakOptions) -> tuple[Path, SummaryDocument]:
     config = load_config(options.config, options.settings)
     mistake = unknown_limit(config.checks)
     if mistake is not None:
-        raise UsageError(mistake, remedy="docs/checks.md lists the limits of every check")
+        raise UsageError(mistake, remedy="docs/reference/checks.md lists the limits of every check")
     refuse_unknown_defect(config.harness.defect)
     refuse_unusable_output(options.output)
     scenario = scenario_of(options.scenario or config.scenario, config.workload, options.duration_s)
+    config = with_budget_of(config, scenario)
     run_id = new_run_id(time.time())
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(work_folder())
@@ -122,6 +124,7 @@ async def run_soak(options: SoakOptions) -> tuple[Path, SummaryDocument]:
         )
         virtual = all(phone.virtual for phone in participants.phones)
         package = await anyio.to_thread.run_sync(built_app, config, folder, virtual)
+        refuse_unplayable_scenario(scenario, package.planned)
         paths = await _campaign(lab, participants, package)
     summary = await anyio.to_thread.run_sync(reported, paths)
     return paths, summary

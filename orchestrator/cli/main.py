@@ -37,6 +37,7 @@ COMMANDS: Final = {
     "unlock": "Free a phone by ending the run that holds it.",
     "report": "Remake all reports of a run from its directory.",
     "crashlog": "Read diagnostic reports: `fleet crashlog parse PATH...`.",
+    "explain": "Say what a check, a cause of death, an exit code or a scenario means.",
     "devices": "List the phones that are attached.",
     "contract": "Answer a vector file with the traces of the pipeline contract.",
     "history": "Show past runs: outcomes and numbers per phone, model or check.",

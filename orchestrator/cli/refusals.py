@@ -10,11 +10,14 @@ import anyio
 
 from orchestrator.device.keeper.place import default_root, is_held, place_of
 from orchestrator.domain.defects import DEFECT_BY_NAME
-from orchestrator.domain.errors import HeldError, UsageError
+from orchestrator.domain.errors import BuildError, HeldError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from orchestrator.config.workload import Scenario
+    from orchestrator.runlog.documents import PlannedApp
 
 CLOSING_LIMIT_S: Final = 3.0  # a keeper of a run that just ended is still on its way out
 POLL_S: Final = 0.1
@@ -30,6 +33,20 @@ def refuse_unknown_defect(text: str | None) -> None:
     if name and name not in DEFECT_BY_NAME:
         known = ", ".join(DEFECT_BY_NAME)
         raise UsageError(f"harness.defect: unknown defect {name!r}", remedy=f"There are {known}")
+
+
+def refuse_unplayable_scenario(scenario: Scenario, app: PlannedApp) -> None:
+    """Refuse a scenario that the stand-in app does not play.
+
+    Raises:
+        BuildError: Before anything is installed.
+    """
+    if app.kind == "stand-in" and scenario.needs_swift:
+        raise BuildError(
+            f"the scenario {scenario.name} has audits, reloads or visits to the background, which "
+            "the Python stand-in app does not play",
+            remedy="Install Swift (docs/how-to/get-swift.md), or take --scenario smoke",
+        )
 
 
 def refuse_unusable_output(folder: Path) -> None:

@@ -18,7 +18,7 @@ from orchestrator.cli.printing import note
 from orchestrator.cli.running import USBMUX_ENVIRONMENT
 from orchestrator.config.load import load_config
 from orchestrator.config.resolved import resolved_yaml
-from orchestrator.config.scenario import SELFTEST
+from orchestrator.config.scenario_catalog import SELFTEST
 from orchestrator.device.discovery import UsbmuxSource, discover
 from orchestrator.device.keeper.broker import KeeperBroker
 from orchestrator.device.keeper.start import KeeperStarter

@@ -1,4 +1,4 @@
-"""Scenarios: what the app is asked to do, and what a phone must have shown before it may pass.
+"""Scenarios by name, with the configuration's overrides, and as `start` sends them.
 
 A scenario never leaves the host as a name: `start` sends it whole (`docs/protocol.md` 2.2), so
 the app holds no list of its own.
@@ -6,142 +6,15 @@ the app holds no list of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
-from orchestrator.domain.checks import CHECK_IDS
+from orchestrator.config.scenario_catalog import SCENARIOS
 from orchestrator.domain.errors import UsageError
 
 if TYPE_CHECKING:
-    from orchestrator.config.model import PolicyBlock, WorkloadBlock
-
-
-@dataclass(frozen=True, slots=True)
-class Ballast:
-    """One token-indexed ramp of memory that the app itself maps and touches."""
-
-    from_token: int
-    to_token: int
-    to_percent: int  # of the per-process limit
-    release: str  # "evict"
-    hold_tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class TimedWarning:
-    """A memory warning that the app gives itself."""
-
-    at_token: int
-    phase: Literal["decode", "prefill", "idle"]  # it waits for the next such moment
-
-
-@dataclass(frozen=True, slots=True)
-class BackgroundVisit:
-    """The app leaves the foreground by itself and comes back."""
-
-    at_token: int
-    for_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Scenario:
-    """A soak's workload and its demands."""
-
-    name: str
-    title: str
-    duration_s: float  # inference time
-    decode_tokens_per_s: float
-    prefill_tokens_per_s: float
-    min_prompt_ids: int
-    max_prompt_ids: int
-    turn_limit_tokens: int
-    turns_per_conversation: int
-    end_every: int  # E of the contract
-    sample_period_ms: int
-    ballast: tuple[Ballast, ...]
-    warn_at_tokens: tuple[int, ...]
-    stop_after_tokens: int | None
-    required_checks: tuple[str, ...]
-    min_trims: int
-    min_evictions: int  # by a real warning of the kernel
-    timed_warnings: tuple[TimedWarning, ...] = ()
-    pause_ms: int = 0  # between two turns
-    audit_at_tokens: tuple[int, ...] = ()
-    background: tuple[BackgroundVisit, ...] = ()
-    reload_at_tokens: tuple[int, ...] = ()
-    virtual_speed: bool = False  # speed is judged on virtual phones too
-
-
-SMOKE: Final = Scenario(
-    name="smoke",
-    title="Every part of the contract once, in under a minute",
-    duration_s=45.0,
-    decode_tokens_per_s=200.0,
-    prefill_tokens_per_s=8000.0,
-    min_prompt_ids=300,
-    max_prompt_ids=500,
-    turn_limit_tokens=256,
-    turns_per_conversation=16,
-    end_every=1000,
-    sample_period_ms=1000,
-    ballast=(
-        Ballast(from_token=1600, to_token=2400, to_percent=96, release="evict", hold_tokens=400),
-    ),
-    warn_at_tokens=(),
-    stop_after_tokens=None,
-    required_checks=(
-        "budget.never-exceeded",
-        "budget.matches-device",
-        "trim.on-schedule",
-        "trim.keeps-tail",
-        "trim.notice",
-        "evict.on-warning",
-        "evict.frees-memory",
-        "evict.notice",
-        "quant.matches-device",
-        "memory.peak",
-        "jetsam.none",
-        "crash.none",
-        "state.serialised",
-        "context.proven",
-        "soak.completed",
-        "telemetry.complete",
-    ),
-    min_trims=3,
-    min_evictions=1,
-)
-
-# Every check's trigger in some seconds of an engine of set speed. Prompts pass the smallest budget
-# now and then, so that refusals are met; all events stand apart from the ramp of ballast.
-SELFTEST: Final = Scenario(
-    name="selftest",
-    title="Every check's trigger, token-indexed and fast: what `fleet selftest` runs",
-    duration_s=24.0,
-    decode_tokens_per_s=400.0,
-    prefill_tokens_per_s=12_000.0,
-    min_prompt_ids=60,
-    max_prompt_ids=440,
-    turn_limit_tokens=160,
-    turns_per_conversation=6,
-    end_every=300,
-    sample_period_ms=50,
-    ballast=(
-        Ballast(from_token=900, to_token=1150, to_percent=96, release="evict", hold_tokens=600),
-    ),
-    warn_at_tokens=(250,),
-    stop_after_tokens=2000,
-    required_checks=CHECK_IDS,
-    min_trims=3,
-    min_evictions=1,
-    timed_warnings=(TimedWarning(450, "prefill"), TimedWarning(620, "idle")),
-    pause_ms=20,
-    audit_at_tokens=(200, 400, 800, 1400, 1500, 1600, 1700, 1800, 1900),
-    background=(BackgroundVisit(700, 1500),),
-    reload_at_tokens=(1350,),
-    virtual_speed=True,
-)
-
-SCENARIOS: Final = {SMOKE.name: SMOKE, SELFTEST.name: SELFTEST}
+    from orchestrator.config.model import FleetConfig, PolicyBlock, WorkloadBlock
+    from orchestrator.config.workload import Scenario
 
 
 def scenario_of(name: str, workload: WorkloadBlock, duration_s: float | None) -> Scenario:
@@ -163,10 +36,20 @@ def scenario_of(name: str, workload: WorkloadBlock, duration_s: float | None) ->
     ramp = {key: given.pop(f"ballast_{key}") for key in _RAMP_KEYS if f"ballast_{key}" in given}
     if duration_s is not None:
         given["duration_s"] = duration_s
-    ballast = tuple(replace(entry, **ramp) for entry in base.ballast)
+    # The first ramp moves, those that come back later stay where they are.
+    ballast = (*(replace(entry, **ramp) for entry in base.ballast[:1]), *base.ballast[1:])
     scenario = replace(base, ballast=ballast, **given)
     _check_ranges(scenario)
     return scenario
+
+
+def with_budget_of(config: FleetConfig, scenario: Scenario) -> FleetConfig:
+    """Return a configuration with the scenario's budget, where its policy sets none."""
+    policy = config.policy
+    if scenario.budget_tokens is None or policy.scenario_budget_tokens is not None:
+        return config
+    lowered = policy.model_copy(update={"scenario_budget_tokens": scenario.budget_tokens})
+    return config.model_copy(update={"policy": lowered})
 
 
 _RAMP_KEYS: Final = ("from_token", "to_token")

@@ -72,6 +72,11 @@ def select(devices: str, phones: Sequence[Phone], *, include_unlisted: bool = Fa
 def _meant(devices: str, phones: Sequence[Phone]) -> list[Phone]:
     if devices.strip().casefold() == "all":
         return list(phones)
+    if any(part.strip().casefold() == "all" for part in devices.split(",")):
+        raise UsageError(
+            f"--devices: `all` stands alone, not in {devices!r}",
+            remedy="Give `all`, or names: `fleet devices` lists them",
+        )
     if grammar.is_expression(devices):
         tree = grammar.parse(devices)
         return [phone for phone in phones if matches(tree, phone)]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from orchestrator.domain.outcome import Outcome, Result
+from orchestrator.domain.checks import CHECK_IDS
+from orchestrator.domain.outcome import Cause, Outcome, Result
 from orchestrator.report.wording import one_line, quantity, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from orchestrator.runlog.documents import CheckDocument, SummaryDocument, VerdictDocument
+
+MOST_WORDS: Final = 3  # a broken pipeline fails a dozen checks: the first ones lead to the rest
+_KNOWN_WORDS: Final = frozenset({*CHECK_IDS, *Cause})
 
 
 def summary_lines(summary: SummaryDocument, verdicts: Sequence[VerdictDocument]) -> list[str]:
@@ -36,7 +40,22 @@ def summary_lines(summary: SummaryDocument, verdicts: Sequence[VerdictDocument])
     if any(verdict.stand_in for verdict in verdicts):
         marks.append("stand-in app")
     mark = f" ({', '.join(marks)})" if marks else ""
-    return [*lines, f"{summary.outcome}{mark}, exit code {summary.exit_code}"]
+    return [
+        *lines,
+        *_next_command(summary),
+        f"{summary.outcome}{mark}, exit code {summary.exit_code}",
+    ]
+
+
+def _next_command(summary: SummaryDocument) -> list[str]:
+    """Return the command that explains what went wrong, none where nothing did."""
+    bad = [phone for phone in summary.phones if phone.outcome != Outcome.PASS]
+    words = [phone.cause for phone in bad if phone.cause != Cause.ASSERTION_FAILED]
+    words += [c.id for phone in bad for c in phone.checks if c.result == Result.FAIL]
+    known = [word for word in dict.fromkeys(words) if word in _KNOWN_WORDS]
+    if not known:
+        return []
+    return [f"what it means: fleet explain {' '.join(known[:MOST_WORDS])}"]
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from orchestrator.config.model import FleetConfig
-    from orchestrator.config.scenario import Scenario
+    from orchestrator.config.workload import Scenario
     from orchestrator.domain.phone import Phone
     from orchestrator.harness.models import ModelPackage
     from orchestrator.soak.ledger import Quarantine

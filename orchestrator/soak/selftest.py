@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from orchestrator.config.model import FleetConfig
-    from orchestrator.config.scenario import Scenario
+    from orchestrator.config.workload import Scenario
     from orchestrator.device.link import PhoneLink
     from orchestrator.domain.memory_class import MemoryClass
     from orchestrator.domain.phone import Phone

@@ -50,6 +50,7 @@ class CheckInfo:
     title: str
     meaning: str
     causes: tuple[str, ...]  # usual causes of a failure, likeliest first
+    what_to_do: tuple[str, ...]  # in this order
     limits: tuple[Limit, ...] = ()
 
 

@@ -1,8 +1,9 @@
 import pytest
 
 from orchestrator.config.fields import from_environment, parse_duration
-from orchestrator.config.model import PolicyBlock, WorkloadBlock
-from orchestrator.config.scenario import SELFTEST, SMOKE, scenario_of, wire_scenario
+from orchestrator.config.model import FleetConfig, PolicyBlock, WorkloadBlock
+from orchestrator.config.scenario import scenario_of, wire_scenario, with_budget_of
+from orchestrator.config.scenario_catalog import SCENARIOS, SELFTEST, SMOKE
 from orchestrator.domain.checks import CHECK_IDS
 from orchestrator.domain.errors import UsageError
 
@@ -90,3 +91,31 @@ def test_the_self_test_requires_every_check() -> None:
     assert SELFTEST.required_checks == CHECK_IDS
     assert SELFTEST.virtual_speed
     assert not SMOKE.virtual_speed
+
+
+def test_a_moved_ramp_leaves_those_that_come_back_later() -> None:
+    workload = WorkloadBlock(ballast_from_token=10, ballast_to_token=20)
+    scenario = scenario_of("pressure", workload, None)
+    assert (scenario.ballast[0].from_token, scenario.ballast[0].to_token) == (10, 20)
+    assert scenario.ballast[1:] == SCENARIOS["pressure"].ballast[1:]
+
+
+def test_a_scenarios_budget_holds_where_the_policy_sets_none() -> None:
+    edge = SCENARIOS["budget-edge"]
+    lowered = with_budget_of(FleetConfig(), edge)
+    assert lowered.policy.scenario_budget_tokens == 512
+    own = FleetConfig(policy=PolicyBlock(scenario_budget_tokens=700))
+    assert with_budget_of(own, edge) is own
+    assert with_budget_of(FleetConfig(), SMOKE) == FleetConfig()
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_the_first_cycle_lies_in_the_first_4000_tokens(name: str) -> None:
+    scenario = SCENARIOS[name]
+    ramps = [ramp.to_token + ramp.hold_tokens for ramp in scenario.ballast]
+    visits = [visit.at_token for visit in scenario.background]
+    for tokens in (ramps, visits, scenario.audit_at_tokens, scenario.reload_at_tokens):
+        assert not tokens or min(tokens) < 4000
+    early = [token for token in ramps if token < 4000]
+    assert len(early) >= scenario.min_evictions
+    assert scenario.purpose.endswith(".")

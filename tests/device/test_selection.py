@@ -24,6 +24,12 @@ def chosen(devices: str) -> list[str]:
     return [one.alias for one in select(devices, ALL).phones]
 
 
+@pytest.mark.parametrize("text", ["pro,all", "all,pro", "ALL , all"])
+def test_all_stands_alone(text: str) -> None:
+    with pytest.raises(UsageError, match=r"--devices: `all` stands alone.*`fleet devices`"):
+        chosen(text)
+
+
 @pytest.mark.parametrize("text", ["all", " ALL ", "All"])
 def test_all_means_every_phone_in_order_of_discovery(text: str) -> None:
     assert chosen(text) == ["old", "pro", "new"]

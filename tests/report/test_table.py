@@ -20,6 +20,7 @@ def test_a_failing_phone_tells_why() -> None:
     assert lines[1:] == [
         "    The app passed its memory limit and was killed.",
         "    jetsam.none fails, 1 against 0: the app was killed",
+        "what it means: fleet explain jetsam_per_process_limit jetsam.none",
         "FAIL, exit code 1",
     ]
 
@@ -38,3 +39,13 @@ def test_hostile_texts_cannot_steer_the_terminal() -> None:
 
 def test_a_run_without_phones_has_only_its_outcome() -> None:
     assert summary_lines(run(virtual=True).summary, []) == ["ERROR (virtual), exit code 4"]
+
+
+def test_the_command_that_explains_a_failure_is_named_with_words_it_knows() -> None:
+    judged = death(alias="a")
+    bad = (check("hang.none", "fail"), check("not.ours", "fail"))
+    other = verdict(*bad, alias="b", udid="2", outcome="FAIL")
+    lines = summary_lines(run(phone(judged), phone(other)).summary, [judged, other])
+    assert lines[-2] == (
+        "what it means: fleet explain jetsam_per_process_limit jetsam.none hang.none"
+    )

@@ -5,7 +5,7 @@ import pytest
 from orchestrator.config.load import validate
 from orchestrator.config.model import FleetConfig
 from orchestrator.config.position import parse_yaml
-from orchestrator.config.scenario import SMOKE
+from orchestrator.config.scenario_catalog import SMOKE
 from orchestrator.device.selection import Skipped
 from orchestrator.domain.phone import Phone
 from orchestrator.harness.models import witness_packages

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.config.model import FleetConfig
-from orchestrator.config.scenario import SMOKE
+from orchestrator.config.scenario_catalog import SMOKE
 from orchestrator.domain.errors import RunDirectoryError
 from orchestrator.harness.models import witness_packages
 from orchestrator.runlog.documents import PlannedApp

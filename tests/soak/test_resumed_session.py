@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from orchestrator.config.model import FleetConfig
-from orchestrator.config.scenario import SMOKE
+from orchestrator.config.scenario_catalog import SMOKE
 from orchestrator.device.events import AppExited
 from orchestrator.domain.errors import DeviceError
 from orchestrator.domain.outcome import Cause

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from orchestrator.config.model import FleetConfig
-from orchestrator.config.scenario import SMOKE
+from orchestrator.config.scenario_catalog import SMOKE
 from orchestrator.device.events import SessionLost
 from orchestrator.domain.errors import DeadlineExceededError, DeviceError
 from orchestrator.domain.outcome import Cause

@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
-from orchestrator.config.scenario import SMOKE
+from orchestrator.config.scenario_catalog import SMOKE
 from orchestrator.runlog.documents import (
     AppExit,
     DeviceDocument,

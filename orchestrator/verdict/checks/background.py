@@ -31,6 +31,7 @@ class BackgroundReleases(Check):
             "the release waits for the end of the turn",
             "a second reference keeps the state alive",
         ),
+        what_to_do=("release the state in `scenePhase` `.background`, not at the end of the turn",),
         limits=(
             Limit("release_limit_s", 1.0, "s", "from the event to the state's release"),
             Limit("max_predictions", 1.0, "predictions", "that may start after the event"),

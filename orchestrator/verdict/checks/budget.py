@@ -51,6 +51,10 @@ class BudgetNeverExceeded(Check):
             "the trim keeps half a budget although more than half a budget arrives",
             "the budget of a larger memory class is used",
         ),
+        what_to_do=(
+            "look at the deciding record: its `n`, and whether a `trim` stands before it",
+            "test the budget before each prediction, not after it",
+        ),
     )
 
     def __init__(self, setting: Setting) -> None:
@@ -111,6 +115,10 @@ class BudgetMatchesDevice(Check):
         causes=(
             "the class is told by `physicalMemory >= 8 GiB`, which no 8 GB iPhone reports",
             "a budget left over from another phone or an experiment",
+        ),
+        what_to_do=(
+            "choose the budget by bands of `physicalMemory` (docs/explanation/budgets.md)",
+            "compare `hello.budget_inputs` of the app with `policy.budget_tokens` of fleet.yaml",
         ),
     )
 

@@ -36,6 +36,11 @@ class TelemetryComplete(Check):
             "the journal could not be pulled",
             "the file was changed after the run",
         ),
+        what_to_do=(
+            "see which file and `seq` the sentence names",
+            "compare stream.ndjson and journal.ndjson of that launch",
+            "`sha256sum -c MANIFEST.sha256` in the run directory shows files that were changed",
+        ),
         limits=(
             Limit("silence_limit_s", 15.0, "s", "without any record, or without a heartbeat"),
             Limit("sample_gap_limit_s", 10.0, "s", "without a sample, or three periods"),

@@ -39,6 +39,9 @@ class TrimCountConsistent(Check):
             "the counter is reset although the tail was fed again",
             "a token is counted when it is sampled and again when it is fed",
         ),
+        what_to_do=(
+            "set the row count to what was fed into the new state; count a token when it is fed",
+        ),
     )
 
     def __init__(self, setting: Setting) -> None:

@@ -56,6 +56,10 @@ class JetsamNone(Check):
             "a memory warning is not answered",
             "the weights of a larger class's package",
         ),
+        what_to_do=(
+            "read the cause of death: `fleet explain jetsam_per_process_limit`",
+            "look at the last samples before the kill in the report",
+        ),
     )
 
     def finish(self, closing: Closing) -> CheckDocument:
@@ -78,6 +82,10 @@ class CrashNone(Check):
         title="The app did not crash",
         meaning="No crash report names the app within the soak and no crash signal ended it.",
         causes=("an uncaught error", "a trap in Swift code", "a buffer of the wrong shape"),
+        what_to_do=(
+            "read the crash report under `attempts/<n>/reports/`: `fleet crashlog parse PATH`",
+            "symbolicate it with the build's dSYM",
+        ),
     )
 
     def finish(self, closing: Closing) -> CheckDocument:
@@ -108,6 +116,10 @@ class SoakCompleted(Check):
             " after exactly the planned number of tokens, and no launch before it ended early."
         ),
         causes=("the app was killed or exited", "it stops before its time", "the phone was lost"),
+        what_to_do=(
+            "read the cause of death of the phone in summary.json or the report",
+            "`fleet explain CAUSE` says what each means",
+        ),
         limits=(
             Limit("tolerance_s", 0.5, "s", "that may be missing, or 2 % of the duration"),
             Limit("idle_end_limit_s", 5.0, "s", "of a pause, a reload or a visit at the end"),

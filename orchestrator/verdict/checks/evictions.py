@@ -53,6 +53,10 @@ class EvictOnWarning(Check):
             "the warning trims instead of evicting",
             "the handler waits for the end of the turn",
         ),
+        what_to_do=(
+            "find the `memory_warning` that the sentence names and what was predicted after it",
+            "register the handler on a queue of its own; finish only the prediction in flight",
+        ),
     )
 
     def __init__(self, setting: Setting) -> None:
@@ -191,6 +195,10 @@ class EvictFreesMemory(Check):
             "a second reference keeps the state alive",
             "the state's memory is freed into a cache of the allocator",
             "the buffers behind the state are pooled",
+        ),
+        what_to_do=(
+            "look for a second owner of the state (Instruments, Allocations)",
+            "compare `footprint` of the `evict` record and of the `state released` after it",
         ),
         limits=(
             Limit("freed_ratio", 0.75, "of the state's bytes", "that must be gone"),

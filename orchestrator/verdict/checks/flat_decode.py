@@ -31,6 +31,10 @@ class PerfFlatDecode(SpeedCheck):
             "the cache is copied at each step",
             "the prompt is tokenised again for every token",
         ),
+        what_to_do=(
+            "check that one row is fed per step",
+            "look for a copy of the cache in the step",
+        ),
         limits=(
             Limit("max_ratio", 1.5, "times", "the time of a step with few rows"),
             Limit("min_row_span_ratio", 0.25, "of the budget", "that the rows must span"),

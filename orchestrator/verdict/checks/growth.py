@@ -34,6 +34,10 @@ class MemoryDrift(Check):
             "released states stay in a cache of the allocator",
             "autoreleased buffers pile up in a loop without a pool",
         ),
+        what_to_do=(
+            "run `--duration 30m` with another seed: a leak shows the same slope",
+            "record with Instruments (Leaks, Allocations, generations per turn)",
+        ),
         limits=(
             Limit("max_mib_per_hour", 8.0, "MiB/h", "the growth that passes in a long soak"),
             Limit("min_growth_mib", 24.0, "MiB", "growth below it is noise, however short the run"),
@@ -96,6 +100,10 @@ class MemoryStaticKV(Check):
             "the cache is concatenated at each step instead of written in place",
             "the state's pages are touched only when a row is written",
             "logits or hidden states of every step are kept for the length of the turn",
+        ),
+        what_to_do=(
+            "make the state with its full length and write rows in place",
+            "`fleet model lint` tells packages that grow",
         ),
         limits=(
             Limit("max_growth_ratio", 0.25, "of a row's bytes", "growth per row that passes"),

@@ -27,6 +27,7 @@ class EvictHandlerFirst(Check):
             "the handler is registered lazily at the first trim",
             "the observer is released right after it was registered",
         ),
+        what_to_do=("register for the warning before the model is loaded, and keep the observer",),
     )
 
     def __init__(self, setting: Setting) -> None:

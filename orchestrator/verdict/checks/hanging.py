@@ -40,6 +40,10 @@ class HangNone(Check):
             "a prediction that never returns from the Neural Engine",
             "the consumer of the stream stops reading and the loop waits for it",
         ),
+        what_to_do=(
+            "look at the last breadcrumb before the silence",
+            "take a spindump, or pause the app in the debugger, where it happens again",
+        ),
         limits=(Limit("no_token_limit_s", 30.0, "s", "the longest time without a prediction"),),
     )
 

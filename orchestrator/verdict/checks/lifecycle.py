@@ -49,6 +49,7 @@ class StateLifecycle(Check):
             "the new state is made before the old one is released",
             "the state is dropped by a cache nobody asked",
         ),
+        what_to_do=("follow the ids of the `state` records: made, used, released, in this order",),
     )
 
     def __init__(self, setting: Setting) -> None:

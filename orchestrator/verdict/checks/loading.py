@@ -32,6 +32,10 @@ class PlanPlacement(Check):
             "the package is over the size that it compiles",
             "compute units were restricted and the restriction was forgotten",
         ),
+        what_to_do=(
+            "see the groups in the `load` record",
+            "`fleet model lint` names operations and shapes that fall back",
+        ),
         limits=(
             Limit("feed_forward_min_percent", 90.0, "% of its operations", "of the feed-forward"),
             Limit("attention_min_percent", 0.0, "% of its operations", "of the attention"),
@@ -112,6 +116,10 @@ class LoadTime(Check):
             "the compiler's cache was lost, or is keyed by a path that changes",
             "the model is loaded on the main thread behind other work",
             "the package is loaded once to inspect it and once to run it",
+        ),
+        what_to_do=(
+            "compare the first load with the second: only a cold one compiles",
+            "keep the compiled model at a path that does not change",
         ),
         limits=(
             Limit("cold_limit_s", 180.0, "s", "of a load that compiles"),

@@ -28,6 +28,11 @@ class MemoryPeak(Check):
             "two states at once while the context is remade",
             "the Neural Engine refused the model and its weights count as the app's own",
         ),
+        what_to_do=(
+            "see in the report when the peak was: at a load, a trim, an eviction",
+            "check `plan.placement`: weights outside the Neural Engine count as the app's",
+            "`fleet model budget` says what a package should take",
+        ),
     )
 
     def __init__(self, setting: Setting) -> None:

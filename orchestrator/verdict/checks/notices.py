@@ -91,6 +91,7 @@ class TrimNotice(_NoticeCheck):
         title="Every trim is shown to the person once",
         meaning="Each trim has exactly one visible notice that names its record.",
         causes=("the notice is bound to another event", "the view was not updated"),
+        what_to_do=("send the notice where the trim is recorded, with its `seq`",),
     )
     cuts = Trim
     noun = "trim"
@@ -105,6 +106,7 @@ class EvictNotice(_NoticeCheck):
         title="Every eviction is shown to the person once",
         meaning="Each eviction has exactly one visible notice that names its record.",
         causes=("only trims are announced", "the warning path bypasses the view"),
+        what_to_do=("send the notice on the warning's path too, with the `seq` of the eviction",),
     )
     cuts = Evict
     noun = "eviction"

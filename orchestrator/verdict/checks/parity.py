@@ -28,6 +28,10 @@ class TrimParity(Check):
             "a mask still covers the rows that were dropped",
             "half precision: the error of many steps adds up in the cache",
         ),
+        what_to_do=(
+            "feed the same context into a fresh state on a Mac and compare the logits there",
+            "check positions and mask after a trim",
+        ),
         limits=(
             Limit("max_abs_logit", 0.5, "logits", "the largest difference of one id"),
             Limit("min_top5_overlap", 0.6, "of five", "ids that both have among the first five"),

@@ -28,6 +28,10 @@ class ContextProven(Check):
             "a token is fed twice or not at all",
             "a chunk is written to the wrong place",
         ),
+        what_to_do=(
+            "find the first token that the sentence names: rows before it were right",
+            "check what was fed after the last trim, eviction or reload",
+        ),
     )
 
     def __init__(self, setting: Setting) -> None:

@@ -31,6 +31,10 @@ class QuantMatchesDevice(Check):
             "the 8-bit package is loaded without asking",
             "a package cached from an earlier build",
         ),
+        what_to_do=(
+            "choose the package by bands of `physicalMemory`, never by `>= 8 GiB`",
+            "see which digest the app loaded: the `load` record",
+        ),
     )
 
     def __init__(self, setting: Setting) -> None:

@@ -32,6 +32,10 @@ class PerfThroughput(SpeedCheck):
             "work of the view is done on the decode loop",
             "a debug build",
         ),
+        what_to_do=(
+            "check `plan.placement` first, then the build configuration",
+            "soak one phone alone, cool and charged, before judging it",
+        ),
         limits=(
             Limit("min_tokens_per_s", 5.0, "tokens/s", "of a model of unknown speed"),
             Limit("min_set_speed_ratio", 0.9, "of the set speed", "of an engine of set speed"),
@@ -88,6 +92,10 @@ class PerfDecay(SpeedCheck):
             "something grows with the number of tokens and is walked at each step",
             "memory pressure: pages are compressed and read back",
             "observers pile up and each is told of every token",
+        ),
+        what_to_do=(
+            "look whether the loss comes with heat in the report's series",
+            "profile the last minute against the first",
         ),
         limits=(
             Limit("max_loss_percent", 10.0, "%", "of the first quarter's speed"),

@@ -33,6 +33,10 @@ class StateSerialised(Check):
             "the eviction does not wait for the prediction in flight",
             "the new state is made before the old one is released",
         ),
+        what_to_do=(
+            "give the state to one task: an `actor` does not help, it is reentrant at each `await`",
+            "wait for the prediction in flight before the state goes",
+        ),
     )
 
     def __init__(self, setting: Setting) -> None:

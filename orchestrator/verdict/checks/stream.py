@@ -41,6 +41,9 @@ class StreamEndsOnce(Check):
             "finish is called by the loop and by its error path",
             "the consumer drops what is buffered when the turn ends",
         ),
+        what_to_do=(
+            "compare the end token before the next step, and finish the stream in one place",
+        ),
     )
 
     def __init__(self, setting: Setting) -> None:
@@ -130,6 +133,10 @@ class StreamSane(Check):
             "the logits of the first step are sampled again and again",
             "the position is not advanced",
             "numerical overflow: every logit is the same or not a number",
+        ),
+        what_to_do=(
+            "check that position and mask advance with every step",
+            "look for logits that are not finite: a `fault` record says so",
         ),
         limits=(Limit("max_repeated_tokens", 48.0, "tokens", "that may continue one cycle"),),
     )

@@ -33,6 +33,9 @@ class StreamTextValid(Check):
             "the decoder's state is reset between two updates of the view",
             "the incomplete end of a turn is shown",
         ),
+        what_to_do=(
+            "keep the bytes of an incomplete character back until the token that completes it",
+        ),
     )
 
     def __init__(self, setting: Setting) -> None:

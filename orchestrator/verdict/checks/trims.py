@@ -29,6 +29,10 @@ class TrimOnSchedule(Check):
             "a prompt is cut without saying so",
             "the resume after an eviction feeds another tail",
         ),
+        what_to_do=(
+            "compare the deciding record with the step that the sentence predicts",
+            "replay the vectors of the contract in your pipeline: `fleet contract FILE`",
+        ),
     )
 
     def __init__(self, setting: Setting) -> None:
@@ -65,6 +69,10 @@ class TrimKeepsTail(Check):
             "the head is kept instead of the tail",
             "the tail is off by one",
             "the beginning-of-sequence id is dropped or doubled",
+        ),
+        what_to_do=(
+            "compare the ids of the `prefill` for `trim` with the last ids before the trim",
+            "keep pin and tail as one list and slice it once",
         ),
     )
 

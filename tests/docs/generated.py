@@ -1,0 +1,48 @@
+"""The reference pages that are made from the code. `make docs` writes them again.
+
+Each page is a hand-written head, the mark, and what the code gives; a test holds the two equal.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from orchestrator.report.pages.causes import CAUSES
+from orchestrator.report.pages.exit_codes import EXIT_CODES
+from orchestrator.report.pages.library import check_page
+from orchestrator.report.pages.page import as_markdown
+from orchestrator.report.pages.scenarios import scenario_pages
+from orchestrator.verdict.catalog import CATALOG
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from orchestrator.report.pages.page import Page
+
+REFERENCE: Final = Path(__file__).parents[2] / "docs" / "reference"
+MARK: Final = "<!-- below: made from the code by `make docs` -->\n"  # above it: written by hand
+
+
+def _sections(pages: Iterable[Page]) -> str:
+    return "\n".join(as_markdown(page) for page in pages)
+
+
+PAGES: Final[Mapping[str, Callable[[], str]]] = {
+    "checks.md": lambda: _sections(check_page(info) for info in CATALOG.values()),
+    "causes.md": lambda: _sections(CAUSES.values()),
+    "exit-codes.md": lambda: _sections(EXIT_CODES.values()),
+    "scenarios.md": lambda: _sections(scenario_pages()),
+}
+
+
+def current(name: str) -> str:
+    """Return a page as it should be."""
+    head, mark, _ = (REFERENCE / name).read_text().partition(MARK)
+    assert mark, f"docs/reference/{name} has no mark"
+    return head + mark + PAGES[name]()
+
+
+if __name__ == "__main__":
+    for page_name in PAGES:
+        (REFERENCE / page_name).write_text(current(page_name))

@@ -1,0 +1,57 @@
+"""Every scenario runs on virtual phones in a shortened form, and says so where it cannot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from orchestrator.config.scenario_catalog import SCENARIOS
+from tests.end_to_end.fleet_process import HAS_SWIFT, WITHOUT_SWIFT, run_fleet
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHORTENED = (
+    "--duration",
+    "14s",
+    *("--set", "workload.decode_tokens_per_s=600"),
+    *("--set", "workload.prefill_tokens_per_s=20000"),
+    *("--set", "evidence.report_wait_s=5"),
+)
+NEEDS_SWIFT = [name for name, scenario in SCENARIOS.items() if scenario.needs_swift]
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(not HAS_SWIFT, reason="needs a Swift toolchain")
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_scenario_passes_in_a_shortened_form(name: str, tmp_path: Path) -> None:
+    words = ("soak", "--virtual", "--scenario", name)
+    # The self-test's own form is short already, and its decay needs the set speed of 400.
+    shortened = ("--set", "evidence.report_wait_s=5") if name == "selftest" else SHORTENED
+    run = run_fleet(tmp_path, *words, *shortened, limit_s=600)
+    assert run.exit_code == 0, run.stdout + run.stderr
+    required = set(SCENARIOS[name].required_checks)
+    for phone in run.summary["phones"]:
+        results = {check["id"]: check["result"] for check in phone["checks"]}
+        assert {results[check] for check in required} <= {"pass", "skipped"}
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", sorted(set(SCENARIOS) - set(NEEDS_SWIFT)))
+def test_the_stand_in_app_plays_the_others(name: str, tmp_path: Path) -> None:
+    words = ("soak", "--virtual", "--scenario", name, *SHORTENED)
+    run = run_fleet(tmp_path, *words, limit_s=600, PATH=WITHOUT_SWIFT)
+    assert run.exit_code == 0, run.stdout + run.stderr
+
+
+def test_what_the_stand_in_app_does_not_play_is_refused_before_a_run(tmp_path: Path) -> None:
+    words = ("soak", "--virtual", "--scenario", "background", "--set", ONE_PHONE)
+    run = run_fleet(tmp_path, *words, limit_s=120, PATH=WITHOUT_SWIFT)
+    assert run.exit_code == 5
+    assert "the Python stand-in app does not play" in run.stderr
+    assert "docs/how-to/get-swift.md" in run.stderr
+    assert not run.output.exists() or not list(run.output.iterdir())
+
+
+ONE_PHONE = "virtual.phones=[{model: iPhone 14}]"
