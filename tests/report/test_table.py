@@ -44,7 +44,7 @@ def test_a_run_without_phones_has_only_its_outcome() -> None:
 def test_the_command_that_explains_a_failure_is_named_with_words_it_knows() -> None:
     judged = death(alias="a")
     bad = (check("hang.none", "fail"), check("not.ours", "fail"))
-    other = verdict(*bad, alias="b", udid="2", outcome="FAIL")
+    other = verdict(*bad, alias="b", udid="2", outcome="FAIL", cause="assertion_failed")
     lines = summary_lines(run(phone(judged), phone(other)).summary, [judged, other])
     assert lines[-2] == (
         "what it means: fleet explain jetsam_per_process_limit jetsam.none hang.none"
