@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestrator.cli.live import BuildLine
 from orchestrator.cli.printing import note
 from orchestrator.harness.build import build_for_iphone, build_host
 from orchestrator.harness.package import AppIdentity, pack_binary, pack_stand_in
@@ -46,7 +47,11 @@ def built_app(config: FleetConfig, folder: Path, virtual: bool) -> AppPackage:
         build_for_iphone()
     identity = AppIdentity(bundle_id=config.harness.bundle_id)
     ipa = folder / f"{identity.name}.ipa"
-    binary = build_host(sys.stderr)
+    output = BuildLine(sys.stderr)
+    try:
+        binary = build_host(output)
+    finally:
+        output.done()
     if binary is None:
         note(STAND_IN_NOTE)
         pack_stand_in(ipa, identity)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from orchestrator.cli.live import shown
 from orchestrator.device.keeper.broker import KeeperBroker
 from orchestrator.device.keeper.start import KeeperStarter
 from orchestrator.device.pmd3.link import Pmd3Link
@@ -59,7 +60,7 @@ class Execution:
             def link_to(phone: PlannedPhone) -> Pmd3Link:
                 return Pmd3Link(_phone(phone), addresses[phone.source], brokers[phone.source])
 
-            await Campaign(
+            campaign = Campaign(
                 self._orders(),
                 link_to,
                 recorder,
@@ -73,7 +74,9 @@ class Execution:
                 quarantine=QuarantinePolicy(
                     self.config.quarantine.after_lab_errors, self.config.quarantine.for_hours
                 ),
-            ).run()
+            )
+            with shown(recorder.paths):
+                await campaign.run()
 
     def _broker(self, source: str, starter: KeeperStarter) -> KeeperBroker:
         tunneld = {entry.name: entry.tunneld for entry in self.config.sources}.get(source)

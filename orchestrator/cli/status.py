@@ -1,4 +1,4 @@
-"""`fleet status [RUN]` and `fleet watch [RUN]`."""
+"""`fleet status [RUN]`."""
 
 from __future__ import annotations
 
@@ -49,20 +49,15 @@ def status(
 
 
 def _read(folder: Path) -> RunProgress:
+    from orchestrator.cli.owner import owner_lives
+    from orchestrator.runlog.documents import RunDocument
+    from orchestrator.runlog.files import read_document
     from orchestrator.runlog.layout import RunPaths
-    from orchestrator.soak.locks import holders, lock_folder
-    from orchestrator.soak.progress import process_lives, run_progress
+    from orchestrator.soak.progress import run_progress
 
     paths = RunPaths(folder)
-    now_s = time.time()
-    progress = run_progress(paths, now_s, owner_lives=False)
-    if progress.state == "ended":
-        return progress
-    # A pid may be somebody else's by now; a lock is held by its owner alone. A run of a self-test
-    # holds none, because its phones are its own.
-    held = any(owner.run_id == progress.run_id for owner in holders(lock_folder()))
-    lives = held and process_lives(progress.owner_pid)
-    return run_progress(paths, now_s, owner_lives=lives)
+    lives = owner_lives(read_document(paths.run, RunDocument))
+    return run_progress(paths, time.time(), owner_lives=lives)
 
 
 def _lines(progress: RunProgress, now_s: float) -> Iterator[str]:

@@ -16,12 +16,16 @@ def watch(
         str | None, typer.Argument(help="A run directory or id; default the latest.")
     ] = None,
     output: Annotated[Path, typer.Option(help="Where run folders are.")] = Path("runs"),
-    every: Annotated[float, typer.Option(min=0.2, help="Seconds between two looks.")] = 2.0,
+    every: Annotated[float, typer.Option(min=0.2, help="Seconds between two looks.")] = 0.5,
 ) -> None:
-    """Look at a run every few seconds until it ends; takes no part in it.
+    """Show a run as `fleet soak` does until it ends; takes no part in it. Exits 0.
 
+    A table on a terminal; lines where stdout is none, or with CI, NO_COLOR or TERM=dumb.
     Example: fleet watch runs/latest
     """
-    from orchestrator.cli.status import status
+    from orchestrator.cli.live import watch_run
+    from orchestrator.cli.owner import owner_lives
+    from orchestrator.cli.run_argument import run_folder
+    from orchestrator.runlog.layout import RunPaths
 
-    status(run, output, json=False, follow=every)
+    watch_run(RunPaths(run_folder(run, output)), every, owner_lives)

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import deque
-from typing import IO, TYPE_CHECKING, Final, Never
+from typing import TYPE_CHECKING, Final, Never, Protocol
 
 from orchestrator.domain.deadline import Deadline
 from orchestrator.domain.errors import BuildError
@@ -32,8 +32,16 @@ _LOCK_POLL_S: Final = 0.1
 _SOURCE_SUFFIXES: Final = frozenset({".swift", ".c", ".h", ".modulemap", ".json"})
 
 
+class Sink(Protocol):
+    """Takes a compiler's output."""
+
+    def write(self, text: str, /) -> object:
+        """Take some of it."""
+        ...
+
+
 def build_host(
-    sink: IO[str], *, package_dir: Path = PACKAGE_DIR, limit_s: float = BUILD_LIMIT_S
+    sink: Sink, *, package_dir: Path = PACKAGE_DIR, limit_s: float = BUILD_LIMIT_S
 ) -> Path | None:
     """Build `harness-host` in release and return the binary; equal sources are built once.
 
@@ -116,7 +124,7 @@ def _command(swift: str, package_dir: Path) -> list[str]:
     return [*command, "--package-path", str(package_dir)]
 
 
-def _build(swift: str, package_dir: Path, log: Path, sink: IO[str], deadline: Deadline) -> None:
+def _build(swift: str, package_dir: Path, log: Path, sink: Sink, deadline: Deadline) -> None:
     last_lines: deque[str] = deque(maxlen=_LAST_LINES)
     with (
         log.open("w") as copy,
