@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 _MAX_VALUE_CHARACTERS: Final = 60
+_SECRET_KEYS: Final = frozenset({"secret", "webhook"})
 
 
 def load_config(path: Path | None, settings: Sequence[str] = ()) -> FleetConfig:
@@ -109,7 +110,8 @@ def _rule(detail: ErrorDetails) -> str:
     if detail["type"] == "missing":
         return f"{name} is required"
     message = detail["msg"].removeprefix("Value error, ")
-    value = repr(detail["input"])
+    # A log of CI is read by many: what may be a secret is not repeated there.
+    value = "not shown" if path[-1:] and path[-1] in _SECRET_KEYS else repr(detail["input"])
     if len(value) > _MAX_VALUE_CHARACTERS:
         value = value[: _MAX_VALUE_CHARACTERS - 1] + "…"
     return " ".join(f"{name}: {message[:1].lower()}{message[1:]}, {value}".split())

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAX_COMPONENT_BYTES: Final = 120  # file systems take 255 bytes; a mark must still fit
-_UNSAFE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f/\\:*?\"<>|\ud800-\udfff]")
+_UNSAFE: Final = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff/\\:*?\"<>|\ud800-\udfff]"
+)
 
 
 def local_paths(device_paths: Sequence[str]) -> dict[str, PurePosixPath]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 SHARED_FOLDER: Final = Path("/var/tmp/fleet-locks")  # noqa: S108 - shared on purpose, see _open
+LOCK_ENVIRONMENT: Final = "FLEET_LOCK_DIR"  # one for all users of the host
 _MOST_BYTES: Final = 4096
 
 
@@ -69,9 +70,12 @@ class Claim:
 
 
 def lock_folder() -> Path:
-    """Return where locks live: below `FLEET_STATE_DIR`, else the folder all users share."""
-    given = os.environ.get(STATE_ENVIRONMENT)
-    return Path(given) / "locks" if given else SHARED_FOLDER
+    """Return where locks live: `FLEET_LOCK_DIR`, else below `FLEET_STATE_DIR`, else for all."""
+    given = os.environ.get(LOCK_ENVIRONMENT)
+    if given:
+        return Path(given)
+    state = os.environ.get(STATE_ENVIRONMENT)
+    return Path(state) / "locks" if state else SHARED_FOLDER
 
 
 @contextmanager

@@ -55,6 +55,7 @@ class RunStateFolder:
         """
         private_folder(self.root)
         shutil.copyfile(ipa, self.app)
+        self.app.chmod(0o600)
         write_private(self.root / "run.json", state)
 
     def read(self) -> RunState | None:

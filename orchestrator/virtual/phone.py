@@ -142,6 +142,8 @@ class VirtualPhone:
         """Return what listens on a port of the phone: a daemon, or an app's socket."""
         if port in self._ports:
             return self._ports[port]
+        if self.settings.impostor is not None:
+            return Endpoint(_APP_PORT, self.settings.impostor)
         path = self.machine.kernel.app_socket(port) if self.settings.apps_listen else None
         return None if path is None else Endpoint(_APP_PORT, _bridge_to(path))
 

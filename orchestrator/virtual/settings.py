@@ -15,7 +15,11 @@ from orchestrator.virtual.kernel.clock import PhoneClock
 from orchestrator.virtual.kernel.reports import ReportPolicy
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from orchestrator.virtual.services.afc.lies import AfcLies
     from orchestrator.virtual.tampering import Tampering
+    from orchestrator.virtual.wire import Stream
 
 GIB: Final = 1 << 30
 CHARGE_PERCENT_PER_MIN: Final = 0.5
@@ -122,6 +126,8 @@ class Settings:
     network_profile: str | None = None  # of the condition inducer
     location: tuple[float, float] | None = None  # simulated latitude and longitude
     muted: set[str] = field(default_factory=set)  # services that accept and never answer
+    afc_lies: AfcLies | None = None
+    impostor: Callable[[Stream], Awaitable[None]] | None = None  # in place of all apps
     tampering: dict[str, Tampering] = field(default_factory=dict)  # by service
 
     @property

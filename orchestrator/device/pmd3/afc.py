@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,14 +23,11 @@ MAX_DEPTH: Final = 8
 MAX_ENTRIES: Final = 20_000  # of one walk; a phone that lists more is broken or hostile
 
 
-@dataclass(frozen=True, slots=True)
 class TreeTooLargeError(Exception):
     """A folder on the phone has more entries than any healthy one."""
 
-    path: str
-
-    def __str__(self) -> str:
-        return f"more than {MAX_ENTRIES} entries below {self.path!r}"
+    def __init__(self, path: str) -> None:
+        super().__init__(f"more than {MAX_ENTRIES} entries below {path!r}")
 
 
 def container_path(path: str) -> str:
@@ -62,7 +58,10 @@ async def entry(afc: AfcService, path: str) -> RemoteFile | None:
 async def entries(afc: AfcService, folder: str) -> list[RemoteFile]:
     """Return a folder's files and folders; what vanishes meanwhile is left out."""
     found: list[RemoteFile] = []
-    for name in await afc.listdir(folder):
+    names = await afc.listdir(folder)
+    if len(names) > MAX_ENTRIES:
+        raise TreeTooLargeError(folder)
+    for name in names:
         if name in ("", ".", "..") or "/" in name:
             continue
         try:

@@ -8,6 +8,7 @@ reply trips over. All of them end here, with layer, phase and remedy, and so doe
 from __future__ import annotations
 
 import asyncio
+import errno
 import plistlib
 import struct
 from contextlib import contextmanager
@@ -183,6 +184,9 @@ _RULES: Final = (
     _Rule((OSError,), Cause.DEVICE_LOST, _UNPLUGGED),
 )
 
+# Of the host's own files: no cable is at fault.
+_DISK_ERRORS: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG})
+
 # What parsing a malformed reply can raise; the phone is hostile, so any of them may come.
 _MALFORMED: Final = (
     BinaryDataError,
@@ -223,6 +227,11 @@ def device_error(error: Exception, alias: str, layer: str, phase: str) -> Device
     """Return what an exception means for a phone."""
     if isinstance(error, DTXNsError):
         return _refusal(error, alias, layer, phase)
+    if isinstance(error, OSError) and error.errno in _DISK_ERRORS:
+        facts = f"this computer cannot write: {error.strerror or error}"
+        return DeviceError(
+            alias, "host", phase, facts, cause=Cause.NOT_READY, remedy="Make room on its disk"
+        )
     for rule in _RULES:
         if isinstance(error, rule.kinds):
             facts = rule.facts or _facts(error)

@@ -51,6 +51,7 @@ class Pmd3Link:
         self._phone = phone
         self._address = address
         self._broker = broker
+        self._allowance = reports.Allowance()
 
     @property
     def phone(self) -> Phone:
@@ -139,7 +140,7 @@ class Pmd3Link:
     ) -> Sequence[PulledReport]:
         """Copy the phone's crash reports that are not known yet."""
         async with self._lockdown("afc", "collect", deadline) as client:
-            return await reports.pull(client, into, known)
+            return await reports.pull(client, into, known, self._allowance)
 
     async def developer(self, *, deadline: Deadline) -> KeeperClient:
         """Open the phone's one developer session, in a keeper process of its own."""

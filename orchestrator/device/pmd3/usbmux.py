@@ -16,8 +16,12 @@ from pymobiledevice3.exceptions import DeviceNotFoundError, GetProhibitedError, 
 from pymobiledevice3.lockdown import SERVICE_PORT, UsbmuxLockdownClient, create_using_usbmux
 from pymobiledevice3.service_connection import ServiceConnection
 
+from orchestrator.device.pmd3 import bounds
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+bounds.install()
 
 LABEL: Final = "fleet"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, get_args
 
 import msgspec
 
-from orchestrator.virtual.faults import access, cable, pressure, state, wiring
+from orchestrator.virtual.faults import access, cable, malice, pressure, state, wiring
 from orchestrator.virtual.faults.base import Fault, FaultError
 
 if TYPE_CHECKING:
@@ -42,6 +42,9 @@ AnyFault: TypeAlias = (
     | state.BatteryDrain
     | state.LowPower
     | state.Reports
+    | malice.HostileName
+    | malice.HostileFiles
+    | malice.HostileApp
     | pressure.Heat
     | pressure.MemoryWarning
     | pressure.MemoryPressure

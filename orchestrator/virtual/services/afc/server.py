@@ -16,6 +16,7 @@ from orchestrator.virtual.services.afc.codec import (
 )
 from orchestrator.virtual.services.afc.confinement import Confinement
 from orchestrator.virtual.services.afc.files import OpenFiles
+from orchestrator.virtual.services.afc.lies import LyingPaths
 from orchestrator.virtual.services.afc.paths import PathOperations
 
 if TYPE_CHECKING:
@@ -42,11 +43,13 @@ class AfcService:
         """Answer requests until the client leaves."""
         confinement = Confinement.of(self._root, self._visible)
         files = OpenFiles(confinement, self._settings.storage)
-        operations = {
+        operations: dict[int, Callable[[bytes], Reply]] = {
             **PathOperations(confinement, self._settings.clock).operations,
             **files.operations,
             Operation.GET_DEVICE_INFO: self._device_info,
         }
+        if self._settings.afc_lies is not None:
+            operations = LyingPaths(self._settings.afc_lies, operations).operations
         try:
             while True:
                 packet = await read_packet(stream.reader)
