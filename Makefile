@@ -24,7 +24,7 @@ lint: $(SETUP)
 	$(BIN)/lint-imports
 
 unit: $(SETUP)
-	$(BIN)/pytest -q -m "not full_length and not deep and not chaos and not device"
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not full_length and not deep and not chaos and not device"
 
 # Where there is no Swift toolchain the Swift part cannot be tested; that is said, not hidden.
 swift-test:

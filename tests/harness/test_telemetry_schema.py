@@ -42,6 +42,7 @@ def test_every_record_of_a_full_soak_is_valid(launch: Callable[..., StandIn]) ->
     client.hello()
     app.start(client, warnings=[{"at_token": 50}], stop_after_tokens=None, speed=slow())
     app.await_journal(b'"kind":"evict"')
+    app.await_journal(b'"purpose":"resume"')  # only a state that is alive goes in the background
     app.condition(n=1, event="battery", level_percent=50, charging=False)
     app.condition(n=2, event="foreground", value=False)
     app.await_journal(b'"purpose":"background"')
