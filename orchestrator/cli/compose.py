@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from orchestrator.cli.app_package import AppPackage, built_app
+from orchestrator.cli.app_package import AppPackage, built_app, part_unfit, supplied_app
 from orchestrator.cli.holding import hold
+from orchestrator.cli.iphone_build import demands_of
 from orchestrator.cli.lineage import reported
 from orchestrator.cli.printing import note
 from orchestrator.cli.refusals import (
@@ -73,6 +74,9 @@ class SoakOptions:
     include_unlisted: bool
     until_s: float | None = None  # wall clock
     wait: bool = False  # for phones that another run holds
+    ipa: Path | None = None  # a signed app that was given; None: ours is built
+    bundle_id: str | None = None  # that it must have
+    one_phone: bool = False  # the first of those selected is enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +126,11 @@ async def run_soak(options: SoakOptions) -> tuple[Path, SummaryDocument]:
         await refuse_living_sessions(
             [(p.alias, p.udid, lab.address_of(p.source)) for p in participants.phones]
         )
-        virtual = all(phone.virtual for phone in participants.phones)
-        package = await anyio.to_thread.run_sync(built_app, config, folder, virtual)
+        package = await anyio.to_thread.run_sync(_package, lab, participants)
         refuse_unplayable_scenario(scenario, package.planned)
+        if package.signed is not None:
+            participants = part_unfit(participants, package.signed)
+            _tell_absent(participants)
         paths = await _campaign(lab, participants, package)
     summary = await anyio.to_thread.run_sync(reported, paths)
     return paths, summary
@@ -146,6 +152,21 @@ async def _sources(
     # The client library reads the address from the environment in places that ignore its argument.
     os.environ[USBMUX_ENVIRONMENT] = farm.usbmux
     return (UsbmuxSource("virtual", farm.usbmux),)
+
+
+def _package(lab: Lab, participants: Participants) -> AppPackage:
+    options, phones = lab.options, participants.phones
+    virtual = all(phone.virtual for phone in phones)
+    soak_s = longest_s(lab.scenario.duration_s)
+    if options.ipa is None:
+        return built_app(lab.config, lab.folder, virtual, soak_s=soak_s, phones=phones)
+    demands = demands_of(lab.config, soak_s, options.bundle_id)
+    return supplied_app(options.ipa, demands, lab.folder, virtual)
+
+
+def _tell_absent(participants: Participants) -> None:
+    for absence in participants.absent:
+        note(f"missing: {absence.alias}: {absence.reason}")
 
 
 def _script(config: FleetConfig) -> list[dict[str, object]]:
@@ -181,7 +202,7 @@ async def _participants(lab: Lab) -> Participants:
             "every phone that was selected is in quarantine", remedy="See `fleet quarantine list`"
         )
     return Participants(
-        phones=parted.phones,
+        phones=parted.phones[:1] if lab.options.one_phone else parted.phones,
         skipped=(*selection.skipped, *parted.skipped),
         absent=(*_absent(lab.options.devices, discovery), *parted.absent),
     )

@@ -18,6 +18,9 @@ def doctor(
     ] = False,
     config: Annotated[Path | None, typer.Option(help="The configuration.")] = None,
     output: Annotated[Path, typer.Option(help="Where run folders go.")] = Path("runs"),
+    ipa: Annotated[
+        Path | None, typer.Option(help="Check this signed app instead of Xcode and its signing.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
 ) -> None:
     """Say whether a soak could start now, and what a person must do if not.
@@ -35,7 +38,7 @@ def doctor(
     from orchestrator.soak.doctor.check import exit_code_of
 
     file = config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else None)
-    diagnosis = anyio.run(partial(examine, file, output, virtual=virtual))
+    diagnosis = anyio.run(partial(examine, file, output, virtual=virtual, ipa=ipa))
     if json:
         print(msgspec.json.format(msgspec.json.encode(diagnosis), indent=2).decode())
     else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from orchestrator.cli.iphone_build import asc_key, demands_of, team_of
 from orchestrator.cli.running import gate_limits, lock_key, real_address
 from orchestrator.config.load import load_config
 from orchestrator.device.discovery import Expected, UsbmuxSource, discover
@@ -17,10 +18,12 @@ from orchestrator.device.pmd3.browser import UsbmuxBrowser
 from orchestrator.device.pmd3.link import Pmd3Link
 from orchestrator.domain.deadline import Deadline
 from orchestrator.domain.errors import DeviceError
+from orchestrator.harness.signed.layout import read_app
+from orchestrator.soak.doctor.app import app_checks
 from orchestrator.soak.doctor.check import HOST, diagnosis_of, failed, ok
 from orchestrator.soak.doctor.host import host_checks, swift_check
 from orchestrator.soak.doctor.phones import Known, absent_phone, mute_phone, phone_checks
-from orchestrator.soak.doctor.xcode import xcode_checks
+from orchestrator.soak.doctor.xcode import Signing, xcode_checks
 from orchestrator.soak.ledger import Ledger
 from orchestrator.soak.locks import holder_of, lock_folder
 
@@ -34,17 +37,22 @@ if TYPE_CHECKING:
 
 DISCOVERY_LIMIT_S: Final = 30.0
 FACTS_LIMIT_S: Final = 20.0
+SOAK_S: Final = 12 * 3600.0  # a night: so long the profile of an app must last
 
 
-async def examine(config_file: Path | None, runs: Path, *, virtual: bool) -> Diagnosis:
+async def examine(
+    config_file: Path | None, runs: Path, *, virtual: bool, ipa: Path | None = None
+) -> Diagnosis:
     """Look at the host, and at all phones side by side.
 
     Args:
         config_file: The configuration, None for the defaults.
         runs: Where run directories go.
         virtual: Whether a run with virtual phones of its own is meant: no phone is looked at.
+        ipa: An app that is to be soaked; what a build needs is not looked at then.
     """
     config = load_config(config_file)
+    app = None if ipa is None else read_app(ipa)
     checks = list(host_checks(runs))
     if virtual:
         return diagnosis_of([*checks, swift_check()], phones_wanted=False)
@@ -53,8 +61,15 @@ async def examine(config_file: Path | None, runs: Path, *, virtual: bool) -> Dia
     checks += _source_checks(bench, found)
     checks += [absent_phone(entry.alias) for entry in found.absent]
     checks += [mute_phone(mute.udid, mute.reason) for mute in found.unreachable]
-    real = [phone.udid for phone in found.phones if not phone.virtual]
-    checks += await anyio.to_thread.run_sync(list, xcode_checks(real)) if real else [swift_check()]
+    real = [phone for phone in found.phones if not phone.virtual]
+    if app is not None:
+        checks += app_checks(app, demands_of(config, SOAK_S, None), real)
+    elif real:
+        signing = Signing(asc_key(config.harness) is not None, team_of(config.harness))
+        udids = [phone.udid for phone in real]
+        checks += await anyio.to_thread.run_sync(list, xcode_checks(udids, signing))
+    else:
+        checks.append(swift_check())
     by_wifi = await bench.by_wifi_too()
     answers: dict[str, list[DoctorCheck]] = {}
 

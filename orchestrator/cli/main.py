@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 COMMANDS: Final = {
     "soak": "Soak phones and state per phone whether the contract held.",
+    "build": "Build and sign the app for iPhones; say what was signed, or the one cause why not.",
     "doctor": "Say whether a soak could start now, and what to do if not.",
     "resume": "Go on with a run whose process died.",
     "retry": "Soak the phones of a run again that failed, or that the lab failed.",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
-from orchestrator.cli.app_package import built_app
+from orchestrator.cli.app_package import SUPPLIED, built_app
 from orchestrator.cli.holding import hold
 from orchestrator.cli.lineage import reported
 from orchestrator.cli.printing import note
@@ -116,6 +116,11 @@ async def resume_run(left: LeftRun, *, stop: bool = False) -> SummaryDocument:
 async def _go_on(left: LeftRun, stack: AsyncExitStack, *, stop: bool) -> None:
     ipa = left.private.app
     if not ipa.exists():
+        if left.plan.app.kind == SUPPLIED:
+            raise UsageError(
+                f"run {left.run.run_id} cannot be resumed: the copy of its --ipa is gone",
+                remedy="Start it again",
+            )
         folder = stack.enter_context(work_folder())
         virtual = all(phone.virtual for phone in left.plan.phones)
         package = await anyio.to_thread.run_sync(built_app, left.config, folder, virtual)

@@ -35,6 +35,9 @@ def retry(
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for phones that another run holds.")
     ] = False,
+    ipa: Annotated[
+        Path | None, typer.Option(help="The app, where the run was given one with --ipa.")
+    ] = None,
 ) -> None:
     """Soak some phones of a run again, as it soaked them, in a new run.
 
@@ -49,7 +52,7 @@ def retry(
     from orchestrator.cli.run_argument import run_folder
     from orchestrator.config.load import load_config
 
-    options = _options(run_folder(run, output), only, output, wait=wait)
+    options = _options(run_folder(run, output), only, output, wait=wait, ipa=ipa)
     if options is None:
         note(f"no phone of the run ended as {only}")
         return
@@ -57,8 +60,12 @@ def retry(
     sys.exit(conclude(again, summary, load_config(options.config, ()), json=json))
 
 
-def _options(folder: Path, only: Only, output: Path, *, wait: bool) -> SoakOptions | None:
+def _options(
+    folder: Path, only: Only, output: Path, *, wait: bool, ipa: Path | None
+) -> SoakOptions | None:
+    from orchestrator.cli.app_package import SUPPLIED
     from orchestrator.cli.compose import SoakOptions
+    from orchestrator.domain.errors import UsageError
     from orchestrator.domain.outcome import Outcome
     from orchestrator.runlog.documents import PlanDocument, RunDocument, SummaryDocument
     from orchestrator.runlog.files import read_document
@@ -72,6 +79,9 @@ def _options(folder: Path, only: Only, output: Path, *, wait: bool) -> SoakOptio
     udids = [phone.udid for phone in summary.phones if phone.outcome == wanted]
     if not udids:
         return None
+    if (plan.app.kind == SUPPLIED) != (ipa is not None):
+        given = "was given its app with --ipa" if ipa is None else "was not given an app"
+        raise UsageError(f"run {run.run_id} {given}", remedy="Retry it with the same app")
     duration_s = plan.scenario.get("duration_s")
     return SoakOptions(
         devices=",".join(udids),
@@ -84,4 +94,6 @@ def _options(folder: Path, only: Only, output: Path, *, wait: bool) -> SoakOptio
         seed=plan.seed,
         include_unlisted=True,
         wait=wait,
+        ipa=ipa,
+        bundle_id=plan.app.bundle_id if ipa else None,
     )

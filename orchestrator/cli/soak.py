@@ -48,6 +48,12 @@ def soak(
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for phones that another run holds.")
     ] = False,
+    ipa: Annotated[
+        Path | None, typer.Option(help="A signed app (.ipa or .app) instead of building ours.")
+    ] = None,
+    bundle_id: Annotated[
+        str | None, typer.Option(help="The bundle id that --ipa must have.")
+    ] = None,
 ) -> None:
     """Soak phones and state per phone whether budget and trim contract held, and the cause if not.
 
@@ -73,10 +79,20 @@ def soak(
         include_unlisted=include_unlisted,
         until_s=_until_s(until),
         wait=wait,
+        ipa=_given_app(ipa, bundle_id),
+        bundle_id=bundle_id,
     )
     run, summary = anyio.run(run_soak, options)
     loaded = load_config(options.config, options.settings)
     sys.exit(conclude(run, summary, loaded, json=json))
+
+
+def _given_app(ipa: Path | None, bundle_id: str | None) -> Path | None:
+    if ipa is None and bundle_id is not None:
+        raise UsageError("--bundle-id goes with --ipa", remedy="Set harness.bundle_id for our app")
+    if ipa is not None and not ipa.exists():
+        raise UsageError(f"--ipa: {ipa} is not there", remedy="`fleet build` makes one")
+    return ipa
 
 
 def _until_s(text: str | None) -> float | None:

@@ -117,6 +117,14 @@ class ExpectedPhone(Block):
     tags: tuple[str, ...] = Field(default=(), strict=False)
 
 
+class AscKeyBlock(Block):
+    """An App Store Connect key, in place of an account in Xcode; from the environment as a rule."""
+
+    path: str = "${FLEET_ASC_KEY_PATH}"  # of AuthKey_XXX.p8
+    key_id: str = "${FLEET_ASC_KEY_ID}"
+    issuer_id: str = "${FLEET_ASC_ISSUER_ID}"
+
+
 class HarnessBlock(Block):
     """The app."""
 
@@ -125,6 +133,7 @@ class HarnessBlock(Block):
     bundle_id: str = Field(default="dev.example.harness", pattern=r"^[A-Za-z0-9.-]{3,155}$")
     team_id: str | None = None
     increased_memory_limit: bool = False
+    asc_key: AscKeyBlock = AscKeyBlock()
     defect: str | None = Field(default=None, pattern=r"^[a-z0-9-]+(:[a-z0-9.-]+)?$")
 
 

@@ -1,4 +1,4 @@
-"""Builds the harness app: `swift build` for virtual phones, Xcode for iPhones."""
+"""Builds the app for virtual phones with `swift build`; `xcode/` builds that for iPhones."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ import fcntl
 import hashlib
 import os
 import shutil
-import signal
-import subprocess
 import sys
-import threading
 import time
-from collections import deque
-from typing import TYPE_CHECKING, Final, Never, Protocol
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.domain.deadline import Deadline
 from orchestrator.domain.errors import BuildError
 from orchestrator.harness.package import REPO_ROOT
+from orchestrator.harness.tool import Sink, run_tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,14 +27,6 @@ BUILD_LIMIT_S: Final = 900.0
 _LAST_LINES: Final = 20
 _LOCK_POLL_S: Final = 0.1
 _SOURCE_SUFFIXES: Final = frozenset({".swift", ".c", ".h", ".modulemap", ".json"})
-
-
-class Sink(Protocol):
-    """Takes a compiler's output."""
-
-    def write(self, text: str, /) -> object:
-        """Take some of it."""
-        ...
 
 
 def build_host(
@@ -65,7 +54,7 @@ def build_host(
     deadline = Deadline.after(limit_s)
     cache = package_dir / ".build" / "fleet"
     cache.mkdir(parents=True, exist_ok=True)
-    with _only_builder(cache / "lock", deadline):
+    with only_builder(cache / "lock", deadline):
         cached = cache / f"{PRODUCT}-{_source_digest(package_dir, swift)}"
         if not cached.is_file():
             _build(swift, package_dir, cache / "build.log", sink, deadline)
@@ -73,21 +62,8 @@ def build_host(
         return cached
 
 
-def build_for_iphone() -> Never:
-    """Build the app that runs on an iPhone.
-
-    Raises:
-        BuildError: Always: an iPhone runs only what Xcode has built and signed.
-    """
-    raise BuildError(
-        "Xcode is needed to build the harness app for an iPhone",
-        remedy="Install Xcode 16 or later from the App Store on a Mac, open it once, and run "
-        "`sudo xcode-select -s /Applications/Xcode.app`; or soak virtual phones with --virtual",
-    )
-
-
 @contextlib.contextmanager
-def _only_builder(path: Path, deadline: Deadline) -> Iterator[None]:
+def only_builder(path: Path, deadline: Deadline) -> Iterator[None]:
     """Hold the lock file; the kernel drops it with the process, however that ends."""
     with path.open("a") as lock:
         while True:
@@ -125,50 +101,14 @@ def _command(swift: str, package_dir: Path) -> list[str]:
 
 
 def _build(swift: str, package_dir: Path, log: Path, sink: Sink, deadline: Deadline) -> None:
-    last_lines: deque[str] = deque(maxlen=_LAST_LINES)
-    with (
-        log.open("w") as copy,
-        subprocess.Popen(
-            _command(swift, package_dir),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,  # so that a time-out ends the compilers too
-        ) as process,
-        _ended_at(process, deadline),
-    ):
-        for line in process.stdout or ():
-            copy.write(line)
-            sink.write(line)
-            last_lines.append(line)
+    done = run_tool(_command(swift, package_dir), deadline=deadline, log=log, sink=sink)
     _require_time(deadline, f"swift build was ended, see {log}")
-    if process.returncode != 0:
-        tail = "".join(last_lines).rstrip()
+    if done.exit_code != 0:
+        tail = done.tail(_LAST_LINES)
         raise BuildError(
-            f"swift build exited with {process.returncode}, its last lines:\n{tail}\n",
+            f"swift build exited with {done.exit_code}, its last lines:\n{tail}\n",
             remedy=f"The whole log is {log}",
         )
-
-
-@contextlib.contextmanager
-def _ended_at(process: subprocess.Popen[str], deadline: Deadline) -> Iterator[None]:
-    """End the process group at the deadline, or when the body is left early."""
-    timer = threading.Timer(deadline.remaining_s(), _end_group, (process,))
-    timer.start()
-    try:
-        yield
-        process.wait()
-    finally:
-        timer.cancel()
-        if process.poll() is None:
-            _end_group(process)
-
-
-def _end_group(process: subprocess.Popen[str]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _keep(binary: Path, cached: Path) -> None:

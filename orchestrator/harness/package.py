@@ -1,4 +1,4 @@
-"""Packs the harness app as an `.ipa` for virtual phones. Equal input gives equal bytes."""
+"""Packs apps as `.ipa`. Equal input gives equal bytes."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the first moment a zip entry can carry
 _UNIX: Final = 3  # "made by": mode bits are in the upper half of the attributes
 _FOLDER_MODE: Final = 0o040755
 _FILE_MODE: Final = 0o100644
+_LINK_MODE: Final = 0o120777
 _EXECUTABLE_MODE: Final = 0o100755
 
 
@@ -118,3 +119,32 @@ def _info_plist(identity: AppIdentity) -> bytes:
         },
         sort_keys=True,
     )
+
+
+def pack_app(folder: Path, ipa: Path) -> Path:
+    """Pack an `.app` folder as it lies, modes and links kept, and return the path of the `.ipa`.
+
+    Raises:
+        BuildError: If it cannot be read or the archive cannot be written.
+    """
+    try:
+        ipa.parent.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(ipa, "w") as archive:
+            archive.writestr(_entry("Payload/", _FOLDER_MODE), b"")
+            for path in [folder, *sorted(folder.rglob("*"))]:
+                name = f"Payload/{path.relative_to(folder.parent).as_posix()}"
+                _add(archive, path, name)
+    except OSError as error:
+        raise BuildError(f"cannot pack {folder} as {ipa}: {error.strerror}") from error
+    return ipa
+
+
+def _add(archive: zipfile.ZipFile, path: Path, name: str) -> None:
+    if path.is_symlink():  # frameworks have some; what they point to has its own entry
+        archive.writestr(_entry(name, _LINK_MODE), str(path.readlink()))
+    elif path.is_dir():
+        archive.writestr(_entry(f"{name}/", _FOLDER_MODE), b"")
+    else:
+        executable = path.stat().st_mode & 0o100
+        mode = _EXECUTABLE_MODE if executable else _FILE_MODE
+        archive.writestr(_entry(name, mode), path.read_bytes())

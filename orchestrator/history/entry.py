@@ -19,7 +19,7 @@ class Stamps:
     engine: str
     entitled: str
     scenario: str  # name and short hash of everything in it but the seed
-    app: str  # "swift", "stand-in"
+    app: str  # "swift", "stand-in", "supplied"
     virtual: str
 
     def differences(self, other: Stamps) -> list[str]:

@@ -95,7 +95,7 @@ class SkippedPhone(msgspec.Struct, frozen=True, kw_only=True):
 class PlannedApp(msgspec.Struct, frozen=True, kw_only=True):
     """The app that is installed."""
 
-    kind: str  # "swift" or "stand-in"
+    kind: str  # "swift", "stand-in", or "supplied" (`--ipa`)
     bundle_id: str
     name: str  # CFBundleExecutable, as reports print it
     package_sha256: str

@@ -11,7 +11,7 @@ import pytest
 
 from orchestrator.domain.errors import BuildError
 from orchestrator.domain.outcome import ExitCode
-from orchestrator.harness.build import build_for_iphone, build_host
+from orchestrator.harness.build import build_host
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -143,8 +143,3 @@ def test_without_the_sources_there_is_no_binary(
 ) -> None:
     install_swift(tmp_path, monkeypatch, package, BUILDS)
     assert build_host(io.StringIO(), package_dir=tmp_path / "site-packages") is None
-
-
-def test_an_iphone_needs_xcode_and_the_error_says_how_to_get_it() -> None:
-    with pytest.raises(BuildError, match=r"Xcode is needed .* Install Xcode 16"):
-        build_for_iphone()

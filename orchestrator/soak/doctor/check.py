@@ -62,7 +62,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
     checks: list[DoctorCheck]
 
 
-_BUILD_CHECKS: Final = frozenset({"toolchain", "signing", "profiles", "keychain"})
+_BUILD_CHECKS: Final = frozenset({"toolchain", "signing", "profiles", "keychain", "app"})
 
 
 def diagnosis_of(checks: Sequence[DoctorCheck], *, phones_wanted: bool) -> Diagnosis:

@@ -5,16 +5,21 @@ From Apple's documentation of the tools; not run on a Mac.
 
 from __future__ import annotations
 
-import plistlib
+import contextlib
 import re
-import subprocess
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.soak.doctor.check import HOST, failed, ok, warning
+from orchestrator.domain.deadline import Deadline
+from orchestrator.harness.signed.profile import Profile, read_profile
+from orchestrator.harness.tool import NOT_THERE, ToolRun, run_tool
+from orchestrator.harness.xcode import commands
+from orchestrator.harness.xcode.core_device import CoreDeviceError, list_core_devices
+from orchestrator.harness.xcode.failures import BuildCause, classify
+from orchestrator.soak.doctor.check import HOST, State, failed, ok, warning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -30,121 +35,123 @@ PROFILE_FOLDERS: Final = (
 _IDENTITIES: Final = re.compile(r"^\s*(\d+) valid identities found", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a command said."""
-
-    exit_code: int
-    output: str  # stdout, then stderr
-
-
-def run_command(words: list[str]) -> Answer:
+def run_command(words: list[str]) -> ToolRun:
     """Run a command with a limit; one that is not there answers with 127."""
-    try:
-        done = subprocess.run(
-            words, capture_output=True, timeout=COMMAND_LIMIT_S, check=False, text=True
-        )
-    except FileNotFoundError:
-        return Answer(127, f"{words[0]} is not there")
-    except subprocess.TimeoutExpired:
-        return Answer(124, f"no answer within {COMMAND_LIMIT_S:g} s")
-    return Answer(done.returncode, done.stdout + done.stderr)
+    return run_tool(words, deadline=Deadline.after(COMMAND_LIMIT_S))
+
+
+@dataclass(frozen=True, slots=True)
+class Signing:
+    """What the configuration signs with."""
+
+    has_key: bool = False  # an App Store Connect key
+    team_id: str | None = None
 
 
 def xcode_checks(
     udids: Collection[str],
+    signing: Signing,
     *,
     is_mac: bool = sys.platform == "darwin",
-    run: Callable[[list[str]], Answer] = run_command,
+    run: Callable[[list[str]], ToolRun] = run_command,
     home: Path | None = None,
     now: datetime | None = None,
 ) -> Iterator[DoctorCheck]:
-    """Yield the checks of a build for these phones."""
+    """Yield the checks of a build for these phones.
+
+    Args:
+        udids: Real phones that are attached.
+        signing: What the configuration has for automatic signing.
+        is_mac: Whether Xcode can be here at all.
+        run: Runs a command line.
+        home: Where profiles lie.
+        now: For the dates of profiles.
+    """
     if not is_mac:
         yield failed(
             HOST,
             "toolchain",
             "iPhones are attached, and Xcode runs on a Mac alone",
             "no_xcode",
-            "Soak iPhones from a Mac with Xcode 16 or later",
+            "Give a signed app: `fleet doctor --ipa` here, then `fleet soak --ipa`; or use a Mac",
         )
         return
-    yield _toolchain(run)
-    yield _identity(run)
+    toolchain = _toolchain(run)
+    yield toolchain
+    yield _identity(run, signing)
     yield _keychain(run)
-    yield _profiles(_read_profiles(home or Path.home(), run), udids, now or datetime.now(UTC))
+    yield _profiles(_read_profiles(home or Path.home()), udids, now or datetime.now(UTC))
+    if toolchain.state is State.OK:
+        yield _core_device(udids, run)
 
 
-def _toolchain(run: Callable[[list[str]], Answer]) -> DoctorCheck:
-    version = run(["xcodebuild", "-version"])
-    selected = run(["xcode-select", "-p"]).output.strip()
-    if version.exit_code != 0:
-        return failed(
-            HOST,
-            "toolchain",
-            _first_line(version.output),
-            "no_xcode",
-            "Install Xcode, open it once, run `sudo xcode-select -s /Applications/Xcode.app`",
-        )
-    return ok(HOST, "toolchain", f"{_first_line(version.output)} at {selected}")
+def _toolchain(run: Callable[[list[str]], ToolRun]) -> DoctorCheck:
+    version = run(commands.xcode_version())
+    selected = run(commands.selected_xcode()).output.strip()
+    if version.exit_code == 0:
+        return ok(HOST, "toolchain", f"{version.first_line} at {selected}")
+    if version.exit_code == NOT_THERE:
+        remedy = "Install Xcode, open it once, run `sudo xcode-select -s /Applications/Xcode.app`"
+        return failed(HOST, "toolchain", version.first_line, BuildCause.NO_XCODE, remedy)
+    failure = classify(version.output, version.exit_code)
+    return failed(HOST, "toolchain", failure.facts, failure.cause, failure.remedy)
 
 
-def _identity(run: Callable[[list[str]], Answer]) -> DoctorCheck:
-    answer = run(["security", "find-identity", "-v", "-p", "codesigning"])
+def _identity(run: Callable[[list[str]], ToolRun], signing: Signing) -> DoctorCheck:
+    answer = run(commands.signing_identities())
     found = _IDENTITIES.search(answer.output)
     count = int(found[1]) if found else 0
+    team = f", team {signing.team_id}" if signing.team_id else ", no team is configured"
+    if count == 0 and signing.has_key:
+        facts = f"no identity yet; the App Store Connect key can make one{team}"
+        return warning(HOST, "signing", facts, "no_identity", "Run `fleet build` once")
     if count == 0:
         return failed(
             HOST,
             "signing",
-            "no valid signing identity",
+            "no valid signing identity, and no App Store Connect key",
             "no_identity",
             "Add an Apple Development certificate to the keychain, or an App Store Connect key",
         )
-    return ok(HOST, "signing", f"{count} valid identities")
+    if signing.team_id is None:
+        facts = f"{count} valid identities{team}"
+        return warning(HOST, "signing", facts, "no_team", "Set FLEET_TEAM_ID or harness.team_id")
+    return ok(HOST, "signing", f"{count} valid identities{team}")
 
 
-def _keychain(run: Callable[[list[str]], Answer]) -> DoctorCheck:
-    answer = run(["security", "show-keychain-info"])
+def _keychain(run: Callable[[list[str]], ToolRun]) -> DoctorCheck:
+    answer = run(commands.keychain_info())
     if answer.exit_code != 0:
         # What ssh and launchd sessions get: codesign would fail with errSecInternalComponent.
         return failed(
             HOST,
             "keychain",
-            _first_line(answer.output),
-            "keychain_locked",
+            answer.first_line,
+            BuildCause.KEYCHAIN_LOCKED,
             "Run `security unlock-keychain`, or run fleet in a logged-in session",
         )
     return ok(HOST, "keychain", "unlocked")
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """A provisioning profile."""
+def _core_device(udids: Collection[str], run: Callable[[list[str]], ToolRun]) -> DoctorCheck:
+    """Look at the phones with Apple's own tool: a second witness; nothing rests on it."""
+    try:
+        seen = {phone.udid: phone for phone in list_core_devices(run)}
+    except CoreDeviceError as error:
+        return warning(HOST, "devicectl", str(error), "devicectl_failed", "Run it by hand")
+    missing = sorted(set(udids) - set(seen))
+    if missing:
+        facts = f"devicectl does not list {', '.join(missing)}"
+        return warning(HOST, "devicectl", facts, "not_listed", "Plug in again; tap Trust")
+    states = ", ".join(f"{udid[-8:]} {seen[udid].tunnel_state}" for udid in sorted(udids))
+    return ok(HOST, "devicectl", f"lists all phones: {states}")
 
-    name: str
-    expires: datetime
-    udids: frozenset[str] | None  # None: every device of the team
 
-
-def _read_profiles(home: Path, run: Callable[[list[str]], Answer]) -> Iterator[Profile]:
+def _read_profiles(home: Path) -> Iterator[Profile]:
     for folder in PROFILE_FOLDERS:
         for path in sorted((home / folder).glob("*.mobileprovision")):
-            answer = run(["security", "cms", "-D", "-i", str(path)])
-            profile = _profile(answer.output) if answer.exit_code == 0 else None
-            if profile is not None:
-                yield profile
-
-
-def _profile(text: str) -> Profile | None:
-    try:
-        values = plistlib.loads(text.encode())
-        expires = values["ExpirationDate"].replace(tzinfo=UTC)
-        name = str(values.get("Name", ""))
-    except (plistlib.InvalidFileException, ValueError, KeyError, AttributeError, TypeError):
-        return None
-    udids = values.get("ProvisionedDevices")
-    return Profile(name, expires, frozenset(udids) if isinstance(udids, list) else None)
+            with contextlib.suppress(OSError, ValueError):
+                yield read_profile(path.read_bytes())
 
 
 def _profiles(profiles: Iterator[Profile], udids: Collection[str], now: datetime) -> DoctorCheck:
@@ -152,7 +159,9 @@ def _profiles(profiles: Iterator[Profile], udids: Collection[str], now: datetime
     if not valid:
         # Automatic signing makes one while it builds, given a key.
         return warning(HOST, "profiles", "no valid profile yet", "no_profile")
-    covered = frozenset[str]().union(*(profile.udids or udids for profile in valid))
+    everywhere = frozenset(udids)
+    listed = [everywhere if profile.udids is None else profile.udids for profile in valid]
+    covered = frozenset[str]().union(*listed)
     missing = sorted(set(udids) - covered)
     if missing:
         return warning(
@@ -167,7 +176,3 @@ def _profiles(profiles: Iterator[Profile], udids: Collection[str], now: datetime
     if days < SOON_DAYS:
         return warning(HOST, "profiles", text, "profile_ends", "Let Xcode renew it")
     return ok(HOST, "profiles", text)
-
-
-def _first_line(text: str) -> str:
-    return next(iter(text.strip().splitlines()), "no answer")

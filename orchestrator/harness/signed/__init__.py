@@ -1,0 +1,1 @@
+"""What a signed app says about itself, read without Apple's tools, and whether phones take it."""
