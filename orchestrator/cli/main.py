@@ -39,6 +39,8 @@ COMMANDS: Final = {
     "report": "Remake all reports of a run from its directory.",
     "crashlog": "Read diagnostic reports: `fleet crashlog parse PATH...`.",
     "explain": "Say what a check, a cause of death, an exit code or a scenario means.",
+    "config": "Check `fleet.yaml`, or show what a run would use.",
+    "schema": "Print the JSON Schema of `fleet.yaml`, for editors.",
     "devices": "List the phones that are attached.",
     "contract": "Answer a vector file with the traces of the pipeline contract.",
     "history": "Show past runs: outcomes and numbers per phone, model or check.",

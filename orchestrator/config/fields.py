@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import os
 import re
+from collections.abc import Iterable  # noqa: TC003 - pydantic reads annotations
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from orchestrator.config.position import WrittenFloat
 from orchestrator.domain.checks import CHECK_IDS
@@ -86,11 +87,22 @@ def _whole_number_as_float(value: object) -> object:
     return float(value)
 
 
-VersionText = Annotated[str, BeforeValidator(_version_text), AfterValidator(_check_version)]
-VersionPattern = Annotated[str, BeforeValidator(_version_text), AfterValidator(_check_pattern)]
-MeasureName = Annotated[str, AfterValidator(_check_measure)]
-ModelName = Annotated[str, AfterValidator(_check_model)]
-CheckId = Annotated[str, AfterValidator(_check_id)]
+_VERSION_SCHEMA: Final = WithJsonSchema({"type": ["string", "number"]})
+
+
+def _one_of(names: Iterable[str]) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "enum": list(names)})
+
+
+VersionText = Annotated[
+    str, BeforeValidator(_version_text), AfterValidator(_check_version), _VERSION_SCHEMA
+]
+VersionPattern = Annotated[
+    str, BeforeValidator(_version_text), AfterValidator(_check_pattern), _VERSION_SCHEMA
+]
+MeasureName = Annotated[str, AfterValidator(_check_measure), _one_of(MEASURE_NAMES)]
+ModelName = Annotated[str, AfterValidator(_check_model), _one_of(entry.model for entry in CATALOG)]
+CheckId = Annotated[str, AfterValidator(_check_id), _one_of(CHECK_IDS)]
 MemoryClassName = Annotated[MemoryClass, BeforeValidator(_memory_class)]
 Udid = Annotated[str, AfterValidator(_check_udid)]
 Alias = Annotated[str, AfterValidator(check_alias)]

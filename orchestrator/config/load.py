@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pydantic import BaseModel, ValidationError
 
 from orchestrator.config.model import FleetConfig
+from orchestrator.config.phrasing import phrase
 from orchestrator.config.position import PathKey, Place, PlacedDocument, parse_scalar, parse_yaml
 from orchestrator.domain.errors import ConfigError
 
@@ -40,6 +41,18 @@ def load_config(path: Path | None, settings: Sequence[str] = ()) -> FleetConfig:
     return validate(document)
 
 
+def config_errors(path: Path) -> list[ConfigError]:
+    """Return everything that breaks a rule in a file, by position; broken YAML ends the search."""
+    try:
+        document = _read(path)
+        FleetConfig.model_validate(document.value)
+    except ConfigError as error:
+        return [error]
+    except ValidationError as error:
+        return _errors(document, error)
+    return []
+
+
 def validate(document: PlacedDocument) -> FleetConfig:
     """Return the configuration of a document.
 
@@ -49,7 +62,7 @@ def validate(document: PlacedDocument) -> FleetConfig:
     try:
         return FleetConfig.model_validate(document.value)
     except ValidationError as error:
-        raise _first_error(document, error) from error
+        raise _errors(document, error)[0] from error
 
 
 def _read(path: Path) -> PlacedDocument:
@@ -87,11 +100,13 @@ def _apply(document: PlacedDocument, setting: str) -> None:
     document.places[tuple(parts)] = Place(f"--set {key.strip()}")
 
 
-def _first_error(document: PlacedDocument, error: ValidationError) -> ConfigError:
+def _errors(document: PlacedDocument, error: ValidationError) -> list[ConfigError]:
     placed = [(_place(document, detail), detail) for detail in error.errors()]
     placed.sort(key=lambda item: (item[0].line or 0, item[0].column or 0))
-    place, detail = placed[0]
-    return ConfigError(place.file, _rule(detail), line=place.line, column=place.column)
+    return [
+        ConfigError(place.file, _rule(place, detail), line=place.line, column=place.column)
+        for place, detail in placed
+    ]
 
 
 def _path(detail: ErrorDetails) -> PathKey:
@@ -102,19 +117,20 @@ def _place(document: PlacedDocument, detail: ErrorDetails) -> Place:
     return document.place_of(_path(detail))
 
 
-def _rule(detail: ErrorDetails) -> str:
+def _rule(place: Place, detail: ErrorDetails) -> str:
     path = _path(detail)
     name = ".".join(str(part) for part in path) or "the document"
     if detail["type"] == "extra_forbidden":
         return f"unknown key, {str(path[-1])!r}{_suggestion(path)}"
     if detail["type"] == "missing":
         return f"{name} is required"
-    message = detail["msg"].removeprefix("Value error, ")
     # A log of CI is read by many: what may be a secret is not repeated there.
     value = "not shown" if path[-1:] and path[-1] in _SECRET_KEYS else repr(detail["input"])
     if len(value) > _MAX_VALUE_CHARACTERS:
         value = value[: _MAX_VALUE_CHARACTERS - 1] + "…"
-    return " ".join(f"{name}: {message[:1].lower()}{message[1:]}, {value}".split())
+    # A setting's place is its key already.
+    said = phrase(detail) if place.file.endswith(f" {name}") else f"{name}: {phrase(detail)}"
+    return " ".join(f"{said}, {value}".split())
 
 
 def _suggestion(path: PathKey) -> str:

@@ -108,6 +108,13 @@ class VirtualBlock(Block):
     )
     faults: tuple[FaultSpec, ...] = Field(default=(), strict=False)
 
+    @field_validator("phones")
+    @classmethod
+    def _some_phones(cls, value: tuple[VirtualPhoneSpec, ...]) -> tuple[VirtualPhoneSpec, ...]:
+        if not value:
+            raise ValueError("at least one virtual phone is needed")
+        return value
+
 
 class ExpectedPhone(Block):
     """A phone that must be there; absent, it is an `ERROR` phone."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from orchestrator.runlog.documents import CheckDocument, SummaryDocument, VerdictDocument
 
 MOST_WORDS: Final = 3  # a broken pipeline fails a dozen checks: the first ones lead to the rest
+_NO_DEATHS: Final = (Cause.ASSERTION_FAILED, Cause.COMPLETED)
 _KNOWN_WORDS: Final = frozenset({*CHECK_IDS, *Cause})
 
 
@@ -50,9 +51,11 @@ def summary_lines(summary: SummaryDocument, verdicts: Sequence[VerdictDocument])
 def _next_command(summary: SummaryDocument) -> list[str]:
     """Return the command that explains what went wrong, none where nothing did."""
     bad = [phone for phone in summary.phones if phone.outcome != Outcome.PASS]
-    words = [phone.cause for phone in bad if phone.cause != Cause.ASSERTION_FAILED]
+    words = [phone.cause for phone in bad if phone.cause not in _NO_DEATHS]
     words += [c.id for phone in bad for c in phone.checks if c.result == Result.FAIL]
     known = [word for word in dict.fromkeys(words) if word in _KNOWN_WORDS]
+    if bad and not known:
+        known = [str(summary.exit_code)]
     if not known:
         return []
     return [f"what it means: fleet explain {' '.join(known[:MOST_WORDS])}"]

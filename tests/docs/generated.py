@@ -5,9 +5,12 @@ Each page is a hand-written head, the mark, and what the code gives; a test hold
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.cli.schema import schema_text
+from orchestrator.config.schema import REQUIRED, keys
 from orchestrator.report.pages.causes import CAUSES
 from orchestrator.report.pages.exit_codes import EXIT_CODES
 from orchestrator.report.pages.library import check_page
@@ -24,6 +27,43 @@ REFERENCE: Final = Path(__file__).parents[2] / "docs" / "reference"
 MARK: Final = "<!-- below: made from the code by `make docs` -->\n"  # above it: written by hand
 
 
+SCHEMA: Final = REFERENCE / "fleet.schema.json"
+_MOST_WORDS: Final = 60  # of a default or a list of values in a cell
+
+
+def config_page() -> str:
+    """Return the keys of `fleet.yaml` as one table per block."""
+    lines: list[str] = []
+    block = ""
+    for key in keys():
+        first = key.path.partition(".")[0].removesuffix("[]")
+        if first != block:
+            block = first
+            lines += [
+                f"## `{block}`",
+                "",
+                "| key | value | default | what it is |",
+                "|---|---|---|---|",
+            ]
+        lines.append(f"| `{key.path}` | {_cell(key.kind)} | {_default(key.default)} | {key.text} |")
+    return _blocks_apart(lines)
+
+
+def _blocks_apart(lines: list[str]) -> str:
+    return "\n".join(lines).replace("\n## ", "\n\n## ") + "\n"
+
+
+def _default(value: object) -> str:
+    if value is REQUIRED:
+        return "required"
+    return f"`{_cell(json.dumps(value))}`"
+
+
+def _cell(text: str) -> str:
+    short = text if len(text) <= _MOST_WORDS else text[: _MOST_WORDS - 1] + "…"
+    return short.replace("|", "\\|")
+
+
 def _sections(pages: Iterable[Page]) -> str:
     return "\n".join(as_markdown(page) for page in pages)
 
@@ -33,6 +73,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "causes.md": lambda: _sections(CAUSES.values()),
     "exit-codes.md": lambda: _sections(EXIT_CODES.values()),
     "scenarios.md": lambda: _sections(scenario_pages()),
+    "config.md": config_page,
 }
 
 
@@ -46,3 +87,4 @@ def current(name: str) -> str:
 if __name__ == "__main__":
     for page_name in PAGES:
         (REFERENCE / page_name).write_text(current(page_name))
+    SCHEMA.write_text(schema_text())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.cli.schema import schema_text
 from orchestrator.config.scenario_catalog import SCENARIOS
 from orchestrator.domain.checks import CHECK_IDS
 from orchestrator.domain.errors import UsageError
@@ -11,7 +12,7 @@ from orchestrator.domain.outcome import Cause, ExitCode
 from orchestrator.mlpackage.lint.run import RULES
 from orchestrator.report.pages.library import library, page_of
 from orchestrator.report.pages.page import WIDTH, as_text
-from tests.docs.generated import PAGES, REFERENCE, current
+from tests.docs.generated import PAGES, REFERENCE, SCHEMA, current
 
 WORDS = (
     *CHECK_IDS,
@@ -25,6 +26,10 @@ WORDS = (
 @pytest.mark.parametrize("name", PAGES)
 def test_a_reference_page_is_current(name: str) -> None:
     assert (REFERENCE / name).read_text() == current(name), f"run `make docs`: {name} is stale"
+
+
+def test_the_committed_schema_is_current() -> None:
+    assert SCHEMA.read_text() == schema_text(), "run `make docs`: the schema is stale"
 
 
 def test_every_word_has_a_page_and_no_page_is_of_nothing() -> None:
