@@ -9,6 +9,7 @@ import json
 import os
 import select
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LIMIT_S = 60
+LOOPBACK = "127.0.0.1"
 PYMOBILEDEVICE3 = str(Path(sys.executable).with_name("pymobiledevice3"))
 GREETING = "print('hello from the app', flush=True)\n"
 
@@ -223,6 +225,7 @@ def test_ideviceprovision_finds_no_profile(peers: Peers) -> None:
         ("idevicescreenshot", ("shot.png",)),
         ("idevicesetlocation", ("48.1", "11.6")),
         ("idevicebackup2", ("info", ".")),
+        ("idevicebackup", ("backup", ".")),
         ("idevicedebug", ("run", "com.example.nope")),
     ],
 )
@@ -231,7 +234,31 @@ def test_tools_for_services_that_are_not_there_say_so(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     said = peers.refusal(tool, "-u", peers.udid, *arguments).lower()
-    assert "could not" in said
+    assert "could not" in said or "only compatible with ios 3" in said
+
+
+def test_idevicedebugserverproxy_finds_no_debugserver_without_a_developer_image(
+    peers: Peers,
+) -> None:
+    with socket.create_server((LOOPBACK, 0)) as held:
+        port = held.getsockname()[1]
+    proxy = peers.start("idevicedebugserverproxy", "-d", "-u", peers.udid, str(port))
+    assert proxy.stdout is not None
+    with proxy:
+        try:
+            assert "Waiting" in proxy.stdout.readline()
+            with socket.create_connection((LOOPBACK, port)):
+                lines = iter(proxy.stdout.readline, "")
+                assert any("Could not start debugserver" in line for line in lines)
+        finally:
+            proxy.kill()
+
+
+def test_ideviceenterrecovery_is_refused_without_a_session(peers: Peers) -> None:
+    """Debian's version asks without pairing, which a phone of these iOS versions does not take."""
+    said = peers.run("ideviceenterrecovery", peers.udid)
+    assert "Failed to enter recovery mode" in said
+    assert peers.udid in peers.run("idevice_id", "-l")
 
 
 def test_pymobiledevice3_lists_the_phone(peers: Peers) -> None:

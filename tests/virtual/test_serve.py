@@ -24,6 +24,7 @@ from orchestrator.virtual.__main__ import main
 from orchestrator.virtual.serve import FarmDescription, ServeOptions, serve
 from tests.virtual.apps import BUNDLE_ID, pack
 from tests.virtual.child import END_LIMIT_S, REPOSITORY, child_farm
+from tests.virtual.waiting import until
 
 if TYPE_CHECKING:
     from orchestrator.virtual.farm import Farm
@@ -37,6 +38,11 @@ def temporary(tmp_path: Path) -> Path:
     folder = tmp_path / "temporary"
     folder.mkdir()
     return folder
+
+
+def open_places(pid: int) -> list[Path]:
+    """Everything below a farm's folder of sockets."""
+    return sorted(path for folder in sockets(pid) for path in folder.rglob("*"))
 
 
 def sockets(pid: int) -> list[Path]:
@@ -179,6 +185,27 @@ async def test_sigterm_ends_it_in_time_with_apps_running_and_hosts_connected(
         await remote.close()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+async def test_nothing_is_left_of_an_app_that_was_killed_under_the_farm(
+    tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with child_farm("--models", "iPhone 16", temporary=temporary) as (process, farm):
+        monkeypatch.setenv("USBMUXD_SOCKET_ADDRESS", farm["usbmux"])
+        host, _, port = farm["tunneld"].partition(":")
+        remote = await get_tunneld_device_by_udid(farm["phones"][0]["udid"], (host, int(port)))
+        assert remote is not None
+        async with InstallationProxyService(remote) as proxy:
+            await proxy.install_from_local(pack(tmp_path / "soak.ipa"))
+        before = open_places(process.pid)
+        async with DvtProvider(remote) as dvt, ProcessControl(dvt) as control:
+            pid = await control.launch(BUNDLE_ID)
+            os.kill(pid, signal.SIGKILL)
+            await anyio.to_thread.run_sync(wait_for_the_end, pid)
+            await until(lambda: not Path(f"/proc/{pid}").exists())  # the farm has looked
+        await remote.close()
+        assert open_places(process.pid) == before
+    assert sockets(process.pid) == os.listdir(temporary) == []  # noqa: PTH208
 
 
 def test_a_hundred_phones_fit_into_the_usual_limit_of_open_files() -> None:
