@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "retry": "Soak the phones of a run again that failed, or that the lab failed.",
     "status": "Show how far a run is.",
     "watch": "Look at a run until it ends.",
+    "serve": "Show a run in a browser while it goes on, on this machine.",
     "stop": "Stop a run in order, report included.",
     "prune": "List or delete old runs; signed ones and baselines stay.",
     "quarantine": "Take phones out of the lab, and back: list, add, remove.",

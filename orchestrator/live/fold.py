@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from orchestrator.runlog.telemetry import AnyRecord
 
 _NS: Final = 1e9
+_STATE_CHARACTERS: Final = 12  # of a thermal state; iOS names four, a phone may name anything
 _RECORDS_DUE: Final = "soak"  # the phase
 
 
@@ -141,7 +142,7 @@ class PhoneFold:
                 tokens_per_s=now.speed.tokens_per_s(),
                 trend=now.speed.trend(),
                 speeds=[round(speed, 1) for speed in now.speed.cells()],
-                thermal=printable(sample.thermal) if sample else None,
+                thermal=printable(sample.thermal)[:_STATE_CHARACTERS] if sample else None,
                 battery_percent=battery if battery is not None else self.gate_battery_percent,
                 battery_at_gate=battery is None,
                 charging=sample.charging if sample else None,

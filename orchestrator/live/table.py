@@ -99,17 +99,9 @@ def _progress(run: RunLive, width: int, flat: bool) -> Line:
     spans = [Span(words.phones_counted(run.phones))]
     if run.unread_bytes:
         spans.append(Span(f"  reading, {words.size(run.unread_bytes)} to go", "note"))
-    elif run.duration_s:
-        shares = [_share_done(phone, run.duration_s) for phone in run.phones]
-        share = sum(shares) / len(shares) if shares else 0.0
+    elif (share := words.share_done(run)) is not None:
         spans.append(Span(f"  {words.bar(share, 12, ascii_only=flat)} {share:.0%}", "faint"))
     return within(spans, width, ascii_only=flat)
-
-
-def _share_done(phone: PhoneLive, duration_s: float) -> float:
-    if phone.phase in {"ended", "collect"}:
-        return 1.0
-    return min(1.0, (phone.elapsed_s or 0.0) / duration_s)
 
 
 def _columns(run: RunLive, width: int, terminal: Terminal) -> list[_Column]:

@@ -148,6 +148,18 @@ def phones_counted(phones: Sequence[PhoneLive]) -> str:
     return f"{len(phones)} {noun}: {phases_counted(phones)}"
 
 
+def share_done(run: RunLive) -> float | None:
+    """Return how much of all phones' inference time is over."""
+    if not run.duration_s or not run.phones:
+        return None
+    over = {"ended", "collect"}
+    shares = (
+        1.0 if phone.phase in over else min(1.0, max(0.0, phone.elapsed_s or 0.0) / run.duration_s)
+        for phone in run.phones
+    )
+    return sum(shares) / len(run.phones)
+
+
 def origin(run: RunLive) -> str:
     """Return what must be said of a run on virtual phones or with the stand-in app."""
     words = [
