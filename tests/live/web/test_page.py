@@ -76,7 +76,8 @@ def test_what_happens_is_shown_without_a_reload(
     assert page.locator("#phones tr").count() == 50
     write_document(run.paths.summary_json, summary("FAIL", "hang"))
     run.rewrite_run(ended_s=1.0)
-    page.wait_for_function("document.title.startsWith('FAIL')", timeout=30_000)
+    page.wait_for_selector("#banner.FAIL", timeout=30_000)
+    assert page.title().startswith("FAIL")
     first = page.locator("#phones tr").first.inner_text()
     assert PLAN.phones[0].alias in first
     assert "FAIL hang" in first
