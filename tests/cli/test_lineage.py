@@ -15,7 +15,7 @@ from orchestrator.runlog.documents import RunDocument
 from orchestrator.runlog.manifest import write_manifest
 from tests.history.entries import phone, run
 from tests.report.runs import PLAN, write_run
-from tests.verdict.telemetry_factory import BOOT_S
+from tests.verdict.telemetry_spec import BOOT_S
 
 if TYPE_CHECKING:
     from pathlib import Path

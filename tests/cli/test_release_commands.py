@@ -14,7 +14,8 @@ from orchestrator.history.store import DATABASE_NAME, History
 from orchestrator.report.remake import remake
 from tests.report.runs import write_run
 from tests.report.signoff.releases import without_notices, write_real_run
-from tests.verdict.telemetry_factory import App, Spec
+from tests.verdict.telemetry_factory import App
+from tests.verdict.telemetry_spec import Spec
 
 if TYPE_CHECKING:
     from pathlib import Path

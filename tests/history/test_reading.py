@@ -11,7 +11,7 @@ from orchestrator.history.reading import read_entry, scenario_stamp
 from orchestrator.report.remake import remake
 from orchestrator.runlog.manifest import write_manifest
 from tests.report.runs import LINES, write_run
-from tests.verdict.telemetry_factory import DIGEST
+from tests.verdict.telemetry_spec import DIGEST
 
 if TYPE_CHECKING:
     from pathlib import Path

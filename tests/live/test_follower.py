@@ -15,7 +15,7 @@ from orchestrator.runlog.files import write_document
 from orchestrator.runlog.layout import RunPaths
 from tests.live.phones import summary
 from tests.report.runs import LINES, ROWS, UDID, write_run
-from tests.verdict.telemetry_factory import BOOT_S
+from tests.verdict.telemetry_spec import BOOT_S
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -26,7 +26,8 @@ from orchestrator.verdict.series import MAX_BUCKETS, Bucket, Mark, Series, Therm
 from tests.report.results import check, phone, run, verdict
 from tests.report.runs import EVIDENCE, PLAN, SPEC, run_document
 from tests.verdict.host_side import device_of, planned_phone
-from tests.verdict.telemetry_factory import BOOT_S, App
+from tests.verdict.telemetry_factory import App
+from tests.verdict.telemetry_spec import BOOT_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,8 @@ from orchestrator.runlog.events import Event
 from orchestrator.runlog.files import replace_file, write_document
 from orchestrator.runlog.layout import AttemptPaths, DevicePaths, RunPaths
 from tests.verdict.host_side import device_of, encode, evidence_of, plan_of, planned_phone
-from tests.verdict.telemetry_factory import BOOT_S, PID, App, Spec
+from tests.verdict.telemetry_factory import App
+from tests.verdict.telemetry_spec import BOOT_S, PID, Spec
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,7 @@ from msgspec import structs
 from orchestrator.report.attempts import attempt_of
 from orchestrator.runlog.documents import AppExit, EvidenceDocument
 from tests.report.runs import EVIDENCE
-from tests.verdict.telemetry_factory import BOOT_S, PID
+from tests.verdict.telemetry_spec import BOOT_S, PID
 
 
 def facts(**given: object) -> tuple[str, ...]:

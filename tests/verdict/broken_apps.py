@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.verdict.telemetry_factory import BOS_ID, STATE_BYTES, App, Row, Spec
+from tests.verdict.telemetry_factory import App
+from tests.verdict.telemetry_spec import BOS_ID, STATE_BYTES, Row, Spec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

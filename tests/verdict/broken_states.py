@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 
-from tests.verdict.telemetry_factory import FULL, MIB, STEP_NS, App, Row, Spec, hash_of
+from tests.verdict.telemetry_factory import App
+from tests.verdict.telemetry_spec import FULL, MIB, STEP_NS, Row, Spec, hash_of
 
 
 class FullApp(App):

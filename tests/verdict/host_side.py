@@ -19,7 +19,7 @@ from orchestrator.runlog.documents import (
     Requirement,
 )
 from orchestrator.verdict.judge import Judgement, PhoneCase, judge
-from tests.verdict.telemetry_factory import BOOT_S, DIGEST, LAUNCH, NONCE, PID, Row, Spec
+from tests.verdict.telemetry_spec import BOOT_S, DIGEST, LAUNCH, NONCE, PID, Row, Spec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,7 +9,8 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from tests.verdict.telemetry_factory import FULL, LOADED_BYTES, MIB, STEP_NS, App, Row, Spec
+from tests.verdict.telemetry_factory import App
+from tests.verdict.telemetry_spec import FULL, LOADED_BYTES, MIB, STEP_NS, Row, Spec
 
 THERMAL_STATES = ("nominal", "fair", "serious")
 SLOWER_BY_HEAT = {"nominal": 1.0, "fair": 1.05, "serious": 1.8}

@@ -6,125 +6,31 @@ Its methods are small on purpose: a test breaks one rule by overriding one metho
 
 from __future__ import annotations
 
-import codecs
-import hashlib
-import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from orchestrator.domain.mixing import mix, prompt_ids, text_piece
+from orchestrator.domain.mixing import mix, prompt_ids
+from tests.verdict.telemetry_recorder import DECODER, Recorder
+from tests.verdict.telemetry_spec import (
+    BOS_ID,
+    END_ID,
+    FIRST_ID,
+    LOAD_FIELDS,
+    LOADED_BYTES,
+    NONCE,
+    STATE_BYTES,
+    STEP_NS,
+    VOCAB,
+    Row,
+    hash_of,
+    hello_fields,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Row = dict[str, object]
 
-MIB = 1024**2
-LAUNCH = "0f8fad5b-d9cb-469f-a165-70867728950e"
-NONCE = "a17251028e4edc90"
-DIGEST = "ab" * 32
-PID = 4711
-BOOT_S = 1_700_000_000.0
-STATE_BYTES = 128 * MIB
-LOADED_BYTES = 900 * MIB
-LIMIT_BYTES = 2867 * MIB
-STEP_NS = 5_000_000
-DECODER = codecs.getincrementaldecoder("utf-8")
-VOCAB, FIRST_ID, END_ID, BOS_ID = 32000, 2, 0, 1
-
-
-@dataclass(frozen=True, slots=True)
-class Spec:
-    """What the app is asked to do."""
-
-    budget: int = 64
-    chunk: int = 8
-    pin: int = 1
-    min_ids: int = 10
-    max_ids: int = 20
-    turn_limit: int = 24
-    turns_per_conversation: int = 3
-    end_every: int = 40
-    stop_after: int = 400
-    long_prompt: str = "refuse"
-    warn_in_predictions: frozenset[int] = frozenset({3, 60, 61, 170, 171})  # ordinals of the launch
-    warn_after_turns: frozenset[int] = frozenset({5})  # ordinals of the launch
-    origin: str = "kernel"
-    seed: int = 7
-    audit_at_tokens: frozenset[int] = frozenset()
-    background_at_tokens: frozenset[int] = frozenset()
-
-
-class App:
+class App(Recorder):
     """One launch from `hello` to `bye`."""
-
-    def __init__(self, spec: Spec | None = None) -> None:
-        self.spec = spec or Spec()
-        self.half = self.spec.budget // 2
-        self.records: list[Row] = []
-        self.t_ns = 1_000_000
-        self.footprint = 100 * MIB
-        self.state: int | None = None
-        self.states = 0
-        self.context: list[int] = []
-        self.accepted: list[int] = []
-        self.pending: list[int] = []
-        self.conversation, self.turn, self.turn_start = 0, 0, 0
-        self.in_hand: list[tuple[int, int, tuple[int, int]]] = []
-        self.predictions = self.tokens_total = self.warnings = self.dry = 0
-        self.span = (0, 0)
-        self.waiting: list[int] = []
-        self.counts = {"turns": 0, "trim": 0, "evict": 0}
-        self.last_heartbeat_ns = self.last_sample_ns = 0
-        self.phase = "idle"
-        self.kernel_rows: list[int] = []  # what the KV memory really holds
-        self.consumed: list[int] = []  # what the stream's consumer saw in this turn
-        self.view = DECODER(errors="replace")  # holds back what is no whole character yet
-        self.text_place = 0
-        self.thermal = "nominal"
-
-    # Records
-
-    def write(self, kind: str, **fields: object) -> Row:
-        self.t_ns += 1000
-        row: Row = {
-            "launch": LAUNCH,
-            "seq": len(self.records) + 1,
-            "t_ns": self.t_ns,
-            "kind": kind,
-            **fields,
-        }
-        self.records.append(row)
-        return row
-
-    def place(self) -> dict[str, int]:
-        return {"conversation": self.conversation, "turn": self.turn}
-
-    def memory(self) -> dict[str, int]:
-        return {"footprint": self.footprint, "host_bytes": self.footprint // 32}
-
-    def flush(self) -> None:
-        if not self.in_hand:
-            return
-        self.write(
-            "tokens",
-            **self.place(),
-            ids=[token for token, _, _ in self.in_hand],
-            n=[n for _, n, _ in self.in_hand],
-            state=self.states,
-            start_ns=[span[0] for _, _, span in self.in_hand],
-            end_ns=[span[1] for _, _, span in self.in_hand],
-            **self.text_fields([token for token, _, _ in self.in_hand]),
-        )
-        self.in_hand = []
-
-    def text_fields(self, tokens: list[int]) -> Row:
-        data = b"".join(self.bytes_of(token) for token in tokens)
-        return {"text_bytes": len(data), "text": self.view.decode(data)}
-
-    def bytes_of(self, token: int) -> bytes:
-        place, self.text_place = self.text_place, self.text_place + 1
-        return b"" if token == END_ID else text_piece(token, place)
 
     # Life of the launch
 
@@ -477,100 +383,3 @@ class App:
 
     def choose(self, token: int) -> int:
         return token
-
-    def tick(self) -> None:
-        if self.t_ns - self.last_heartbeat_ns >= 5_000_000_000:
-            self.last_heartbeat_ns = self.t_ns
-            self.write("heartbeat", wall_time_s=BOOT_S + self.t_ns / 1e9, suspended_s=0.0)
-        if self.t_ns - self.last_sample_ns >= 100_000_000:
-            self.last_sample_ns = self.t_ns
-            self.write("sample", **self.sample_fields())
-
-    def sample_fields(self) -> Row:
-        return {
-            **self.memory(),
-            "peak": self.footprint,
-            "available": LIMIT_BYTES - self.footprint,
-            "compressed": 0,
-            "kv": 0 if self.state is None else STATE_BYTES,
-            "ballast": 0,
-            "weights": 700 * MIB,
-            "n": len(self.context),
-            "surfaces": 0,
-            "thermal": self.thermal,
-            "low_power": False,
-            "foreground": True,
-            "tokens_total": self.tokens_total,
-        }
-
-
-LOAD_FIELDS: Row = {
-    "digest": DIGEST,
-    "bits_per_weight": 8.0,
-    "compute_units": "none",
-    "plan": [
-        {"group": "feed_forward", "device": "neural_engine", "ops": 112},
-        {"group": "embedding", "device": "cpu", "ops": 1},
-    ],
-    "cold": True,
-    "ms": 12.0,
-    "phase": "loaded",
-    "weights_bytes": 700 * MIB,
-}
-
-
-def hello_fields(spec: Spec) -> Row:
-    return {
-        "app": "fleet-harness",
-        "app_version": "0.1.0",
-        "stand_in": True,
-        "build": "test",
-        "pid": PID,
-        "device": "iPhone16,1",
-        "os": "18.4",
-        "os_build": "22E240",
-        "wall_time_s": BOOT_S,
-        "page_size": 4096,
-        "physical_memory_bytes": 8_021_032_960,
-        "available": LIMIT_BYTES - 100 * MIB,
-        "entitled": False,
-        "memory_scale": 32,
-        "engine": "witness",
-        "text": "pieces",
-        "budget": spec.budget,
-        "budget_inputs": {
-            "class": "8gb",
-            "policy_tokens": spec.budget,
-            "model_capacity": 4096,
-            "scenario_tokens": None,
-            "kv_ceiling_tokens": None,
-        },
-        "quantization": "int8",
-        "policies": {"pin": "bos", "long_prompt": spec.long_prompt, "headroom_percent": 20},
-        "pin_ids": [BOS_ID][: spec.pin],
-        "end_ids": [END_ID],
-        "bos_id": BOS_ID,
-        "vocab": VOCAB,
-        "first_id": FIRST_ID,
-        "end_every": spec.end_every,
-        "chunk": spec.chunk,
-        "chunk_widths": [spec.chunk],
-        "nonce": NONCE,
-        "run_id": "run",
-        "scenario": "test",
-        "seed": spec.seed,
-    }
-
-
-# A run that triggers every check.
-FULL = Spec(
-    warn_in_predictions=frozenset({3, 60, 61, 300}),
-    stop_after=600,
-    audit_at_tokens=frozenset({100, 250, 400, 500}),
-    background_at_tokens=frozenset({200}),
-)
-
-
-def hash_of(ids: Sequence[int]) -> str:
-    """Return the 16 digits over ids as little-endian int32."""
-    return hashlib.sha256(struct.pack(f"<{len(ids)}i", *ids)).hexdigest()[:16]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from tests.verdict.broken_apps import (
@@ -16,7 +18,10 @@ from tests.verdict.broken_apps import (
     NeverTrims,
 )
 from tests.verdict.host_side import check_of, failures, judged
-from tests.verdict.telemetry_factory import App, Spec
+from tests.verdict.telemetry_factory import App
+
+if TYPE_CHECKING:
+    from tests.verdict.telemetry_spec import Spec
 
 
 @pytest.mark.parametrize(

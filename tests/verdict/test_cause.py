@@ -9,7 +9,7 @@ from orchestrator.evidence.classified import ClassifiedReport, ReportKind
 from orchestrator.runlog.documents import AppExit
 from orchestrator.verdict.cause import diagnose
 from orchestrator.verdict.ending import Ending
-from tests.verdict.telemetry_factory import MIB, PID
+from tests.verdict.telemetry_spec import MIB, PID
 
 LIMIT_BYTES = 2867 * MIB
 

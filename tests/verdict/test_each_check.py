@@ -17,7 +17,8 @@ from tests.verdict.host_side import (
     plan_of,
     planned_phone,
 )
-from tests.verdict.telemetry_factory import FULL, App, Row
+from tests.verdict.telemetry_factory import App
+from tests.verdict.telemetry_spec import FULL, Row
 
 BROKEN = [
     (broken.ForgetsCount, "trim.count-consistent"),

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from orchestrator.verdict.judge import judge
 from tests.verdict.host_side import case_of, encode, failures
-from tests.verdict.telemetry_factory import App, Row, Spec
+from tests.verdict.telemetry_factory import App
+from tests.verdict.telemetry_spec import Row, Spec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

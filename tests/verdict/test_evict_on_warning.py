@@ -8,7 +8,8 @@ import pytest
 
 from orchestrator.verdict.judge import judge
 from tests.verdict.host_side import case_of, check_of, encode, failures, judged
-from tests.verdict.telemetry_factory import App, Row, Spec
+from tests.verdict.telemetry_factory import App
+from tests.verdict.telemetry_spec import Row, Spec
 
 QUIET = Spec(warn_in_predictions=frozenset(), warn_after_turns=frozenset())
 

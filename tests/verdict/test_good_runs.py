@@ -19,7 +19,8 @@ from tests.verdict.host_side import (
     plan_of,
     wire_scenario,
 )
-from tests.verdict.telemetry_factory import FULL, App, Row, Spec
+from tests.verdict.telemetry_factory import App
+from tests.verdict.telemetry_spec import FULL, Row, Spec
 
 if TYPE_CHECKING:
     from orchestrator.runlog.documents import CheckDocument

@@ -16,7 +16,8 @@ from orchestrator.evidence.parse import parse_report
 from orchestrator.runlog.documents import AppExit, EvidenceDocument, LaunchWindow
 from orchestrator.verdict.judge import judge
 from tests.verdict.host_side import case_of, check_of, encode, evidence_of
-from tests.verdict.telemetry_factory import BOOT_S, LAUNCH, LIMIT_BYTES, MIB, PID, App, Row, Spec
+from tests.verdict.telemetry_factory import App
+from tests.verdict.telemetry_spec import BOOT_S, LAUNCH, LIMIT_BYTES, MIB, PID, Row, Spec
 
 if TYPE_CHECKING:
     from orchestrator.runlog.documents import VerdictDocument

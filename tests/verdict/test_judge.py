@@ -18,7 +18,8 @@ from tests.verdict.host_side import (
     plan_of,
     wire_scenario,
 )
-from tests.verdict.telemetry_factory import BOOT_S, LAUNCH, MIB, PID, App, Spec
+from tests.verdict.telemetry_factory import App
+from tests.verdict.telemetry_spec import BOOT_S, LAUNCH, MIB, PID, Spec
 
 KILL = AppExit(pid=PID, at_s=BOOT_S + 2, signal=9)
 JETSAM = ClassifiedReport(

@@ -18,15 +18,8 @@ from tests.verdict.host_side import (
     planned_phone,
     wire_scenario,
 )
-from tests.verdict.telemetry_factory import (
-    LIMIT_BYTES,
-    LOADED_BYTES,
-    MIB,
-    STATE_BYTES,
-    App,
-    Row,
-    Spec,
-)
+from tests.verdict.telemetry_factory import App
+from tests.verdict.telemetry_spec import LIMIT_BYTES, LOADED_BYTES, MIB, STATE_BYTES, Row, Spec
 
 if TYPE_CHECKING:
     from orchestrator.runlog.documents import CheckDocument

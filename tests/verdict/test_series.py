@@ -8,7 +8,8 @@ from orchestrator.runlog.telemetry import decode_record
 from orchestrator.verdict.judge import judge
 from orchestrator.verdict.series import MAX_BUCKETS, MAX_THERMAL_SPANS, Series, SeriesBuilder
 from tests.verdict.host_side import case_of, encode, judged
-from tests.verdict.telemetry_factory import LAUNCH, MIB, App
+from tests.verdict.telemetry_factory import App
+from tests.verdict.telemetry_spec import LAUNCH, MIB
 
 
 def sample(t_ns: int, footprint: int, tokens_total: int = 0, **fields: object) -> bytes:

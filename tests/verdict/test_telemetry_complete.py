@@ -10,7 +10,8 @@ import pytest
 from orchestrator.runlog.documents import AppExit, LaunchWindow
 from orchestrator.verdict.judge import judge
 from tests.verdict.host_side import case_of, check_of, encode, evidence_of
-from tests.verdict.telemetry_factory import BOOT_S, PID, App, Spec
+from tests.verdict.telemetry_factory import App
+from tests.verdict.telemetry_spec import BOOT_S, PID, Spec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

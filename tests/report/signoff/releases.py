@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from tests.verdict.telemetry_factory import Row
+    from tests.verdict.telemetry_spec import Row
 
 MODEL, IOS, CHECK = "iPhone 15 Pro", "18.x", "trim.notice"
 SHORT_H = 0.0001  # the tests' soaks take half a second

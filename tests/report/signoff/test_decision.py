@@ -20,7 +20,8 @@ from tests.report.signoff.releases import (
     without_notices,
     write_real_run,
 )
-from tests.verdict.telemetry_factory import App, Spec
+from tests.verdict.telemetry_factory import App
+from tests.verdict.telemetry_spec import Spec
 
 if TYPE_CHECKING:
     from pathlib import Path
