@@ -14,7 +14,10 @@ Runs = Annotated[Path, typer.Option(help="The folder of the runs.")]
 
 @app.callback()
 def baseline() -> None:
-    """Name sets of runs that later ones are held against."""
+    """Name sets of runs that later ones are held against.
+
+    Example: fleet baseline show
+    """
 
 
 @app.command("set")
@@ -47,7 +50,10 @@ def show(
     name: Annotated[str | None, typer.Argument(help="One baseline; none shows all.")] = None,
     runs: Runs = Path("runs"),
 ) -> None:
-    """Show baselines and their runs."""
+    """Show baselines and their runs.
+
+    Example: fleet baseline show main
+    """
     from orchestrator.domain.errors import UsageError
     from orchestrator.history.store import DATABASE_NAME, History
     from orchestrator.history.wording import run_lines

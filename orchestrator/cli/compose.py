@@ -47,6 +47,8 @@ from orchestrator.soak.work_folder import work_folder
 from orchestrator.verdict.catalog import unknown_limit
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from orchestrator.config.model import FleetConfig
     from orchestrator.config.workload import Scenario
     from orchestrator.device.discovery import Discovery
@@ -119,7 +121,8 @@ async def run_soak(options: SoakOptions) -> tuple[Path, SummaryDocument]:
         folder = stack.enter_context(work_folder())
         sources = await _sources(options, config, folder, stack)
         lab = Lab(options, config, scenario, run_id, folder, sources)
-        participants = await _participants(lab)
+        found = await find(config, sources)
+        participants = choose(options, config, found)
         keys = [lab.lock_key(phone) for phone in participants.phones]
         claim = Claim(run_id, longest_s(scenario.duration_s))
         await hold(stack, keys, claim, wait=options.wait)
@@ -179,21 +182,29 @@ def _script(config: FleetConfig) -> list[dict[str, object]]:
     return script
 
 
-async def _participants(lab: Lab) -> Participants:
+async def find(config: FleetConfig, sources: Sequence[UsbmuxSource]) -> Discovery:
+    """Return what the sources have; dead ones are told at once."""
     discovery = await discover(
-        lab.sources,
+        sources,
         UsbmuxBrowser(),
         deadline=Deadline.after(DISCOVERY_LIMIT_S),
-        expected=[Expected(p.udid, p.alias, p.tags) for p in lab.config.expect],
+        expected=[Expected(p.udid, p.alias, p.tags) for p in config.expect],
     )
     for source in discovery.dead_sources:
         note(f"note: source {source.source}: {source.reason}")
-    selection = select(
-        lab.options.devices, discovery.phones, include_unlisted=lab.options.include_unlisted
-    )
-    quarantined = {} if lab.options.virtual else Ledger().quarantined(time.time())
+    return discovery
+
+
+def choose(options: SoakOptions, config: FleetConfig, discovery: Discovery) -> Participants:
+    """Return who takes part, who is left out and who is missing; says who is left out.
+
+    Raises:
+        FleetError: If `--devices` makes no sense, or nobody is left.
+    """
+    selection = select(options.devices, discovery.phones, include_unlisted=options.include_unlisted)
+    quarantined = {} if options.virtual else Ledger().quarantined(time.time())
     parted = part_quarantined(
-        selection.phones, quarantined, {entry.udid for entry in lab.config.expect}
+        selection.phones, quarantined, {entry.udid for entry in config.expect}
     )
     for skipped in (*selection.skipped, *parted.skipped):
         note(f"skipped: {skipped.phone.alias}: {skipped.reason}")
@@ -202,9 +213,9 @@ async def _participants(lab: Lab) -> Participants:
             "every phone that was selected is in quarantine", remedy="See `fleet quarantine list`"
         )
     return Participants(
-        phones=parted.phones[:1] if lab.options.one_phone else parted.phones,
+        phones=parted.phones[:1] if options.one_phone else parted.phones,
         skipped=(*selection.skipped, *parted.skipped),
-        absent=(*_absent(lab.options.devices, discovery), *parted.absent),
+        absent=(*_absent(options.devices, discovery), *parted.absent),
     )
 
 

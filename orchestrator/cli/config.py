@@ -16,9 +16,17 @@ if TYPE_CHECKING:
 
     from orchestrator.config.model import FleetConfig
 
-app = typer.Typer(rich_markup_mode=None, help="Check `fleet.yaml`, or show what a run would use.")
+app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
 DEFAULT_FILE = Path("fleet.yaml")
+
+
+@app.callback()
+def config() -> None:
+    """Check `fleet.yaml`, or show what a run would use; no phone is touched.
+
+    Example: fleet config check
+    """
 
 
 @app.command()

@@ -22,7 +22,10 @@ app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
 @app.callback()
 def crashlog() -> None:
-    """Diagnostic reports of iPhones."""
+    """Diagnostic reports of iPhones.
+
+    Example: fleet crashlog parse runs/latest
+    """
 
 
 @app.command()

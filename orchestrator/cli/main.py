@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 COMMANDS: Final = {
     "soak": "Soak phones and state per phone whether the contract held.",
     "build": "Build and sign the app for iPhones; say what was signed, or the one cause why not.",
+    "plan": "Say what a soak would do, without touching a phone.",
     "doctor": "Say whether a soak could start now, and what to do if not.",
     "resume": "Go on with a run whose process died.",
     "retry": "Soak the phones of a run again that failed, or that the lab failed.",
@@ -55,7 +56,8 @@ COMMANDS: Final = {
 }
 EPILOG: Final = (
     "Exit codes: 0 held, 1 product failure, 2 usage or configuration, 3 no phone, "
-    "4 inconclusive, 5 build or signing, 6 phone held by another run, 130/143 on a signal."
+    "4 inconclusive, 5 build or signing, 6 phone held by another run, 130/143 on a signal. "
+    "`fleet explain CODE` says more."
 )
 
 
@@ -84,12 +86,23 @@ class LazyGroup(LightGroup):
         module = importlib.import_module(f"orchestrator.cli.{cmd_name}")
         command = typer.main.get_command(module.app)
         command.name = cmd_name
+        _dress(command)
         return command
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: D102
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
+
+def _dress(command: Command) -> None:
+    """Give a command and those below it the exit codes, and leave completion to `fleet` itself."""
+    command.params = [param for param in command.params if param.name not in _COMPLETION]
+    command.epilog = command.epilog or EPILOG
+    for below in getattr(command, "commands", {}).values():
+        _dress(below)
+
+
+_COMPLETION: Final = ("install_completion", "show_completion")
 
 app = typer.Typer(
     name="fleet",
@@ -116,7 +129,11 @@ def fleet(
         bool, typer.Option("--version", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """A soak lab for on-device LLMs on iPhones."""
+    """A soak lab for on-device LLMs on iPhones.
+
+    Examples: fleet soak --devices all --virtual; fleet explain trim.on-schedule; fleet
+    --install-completion
+    """
 
 
 def main() -> None:

@@ -51,4 +51,7 @@ app = typer.Typer(cls=ModelGroup, add_completion=False, rich_markup_mode=None, n
 
 @app.callback()
 def model() -> None:
-    """Core ML packages with state: read them, judge them, make them."""
+    """Core ML packages with state: read them, judge them, make them.
+
+    Example: fleet model lint Model.mlpackage
+    """

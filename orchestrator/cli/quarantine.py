@@ -18,6 +18,7 @@ def quarantine() -> None:
     """Phones that are out of the lab for a while, each with a reason.
 
     A phone gets there by itself after repeated lab errors (quarantine: in fleet.yaml).
+    Example: fleet quarantine list
     """
 
 

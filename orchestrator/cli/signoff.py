@@ -60,7 +60,11 @@ def make(
     ] = None,
     pdf: Annotated[bool, typer.Option("--pdf", help="Also a PDF; needs the [pdf] extra.")] = False,
 ) -> None:
-    """Sign off a release. Exit codes: 0 signed, 1 a check failed, 2 usage, 4 evidence missing."""
+    """Sign off a release.
+
+    Exit codes: 0 signed, 1 a check failed, 2 usage, 4 evidence missing.
+    Example: fleet signoff runs/2026* --release 2.3.0 --require policy.yaml
+    """
     import time
     from datetime import UTC, datetime
 
@@ -89,7 +93,10 @@ def make(
 
 @app.command()
 def keygen(key: Key = None) -> None:
-    """Make an Ed25519 key pair: the private half for its owner, KEY.pub for everybody."""
+    """Make an Ed25519 key pair: the private half for its owner, KEY.pub for everybody.
+
+    Example: fleet signoff keygen
+    """
     from orchestrator.report.signoff.keys import generate_key, public_path
 
     private = key or _default_key()

@@ -58,8 +58,7 @@ def soak(
     """Soak phones and state per phone whether budget and trim contract held, and the cause if not.
 
     Examples: fleet soak --devices all --virtual; fleet soak --devices "model = iPhone 16"
-    --duration 8h. Exit codes: 0 held, 1 product failure, 2 usage, 3 no phone, 4 inconclusive,
-    5 build or signing, 6 phone held by another run, 130/143 on a signal after the report.
+    --duration 8h.
     """
     import anyio
 
@@ -70,7 +69,7 @@ def soak(
     options = SoakOptions(
         devices=devices,
         virtual=virtual,
-        duration_s=_duration_s(duration),
+        duration_s=duration_seconds(duration),
         scenario=scenario,
         output=output,
         config=config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else None),
@@ -108,7 +107,8 @@ def _until_s(text: str | None) -> float | None:
         raise UsageError(f"--until: {error}") from error
 
 
-def _duration_s(text: str | None) -> float | None:
+def duration_seconds(text: str | None) -> float | None:
+    """Return the seconds of `--duration`; a text that is none is a UsageError."""
     from orchestrator.config.fields import parse_duration
 
     if text is None:

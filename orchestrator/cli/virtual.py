@@ -22,7 +22,10 @@ Control = Annotated[Path | None, typer.Option("--control", help=_CONTROL_HELP)]
 
 @app.callback()
 def virtual() -> None:
-    """Virtual iPhones that speak the real protocols on loopback."""
+    """Virtual iPhones that speak the real protocols on loopback.
+
+    Example: fleet virtual serve --phones 4
+    """
 
 
 @app.command()
@@ -75,7 +78,10 @@ def list_phones(
     control: Control = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a phone.")] = False,
 ) -> None:
-    """List the virtual phones that are served, with their state and their faults."""
+    """List the virtual phones that are served, with their state and their faults.
+
+    Example: fleet virtual list
+    """
     from json import dumps
 
     from orchestrator.virtual.client import ask, the_control
@@ -119,7 +125,10 @@ def log(
     control: Control = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new events.")] = False,
 ) -> None:
-    """Print what happened to the virtual phones, one JSON object a line."""
+    """Print what happened to the virtual phones, one JSON object a line.
+
+    Example: fleet virtual log
+    """
     from json import dumps
 
     from orchestrator.virtual.client import read_log, the_control

@@ -1,0 +1,157 @@
+"""`fleet plan`: a dry run."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from orchestrator.cli.planning import PlannedSoak
+    from orchestrator.soak.forecast import Forecast
+
+app = typer.Typer(rich_markup_mode=None)
+
+_WIDTH: Final = 80
+_SHOWN_TRIMS: Final = 5
+
+
+@app.command()
+def plan(
+    devices: Annotated[
+        str,
+        typer.Option(help="`all`, NAME,NAME..., or an expression: `ram_gb >= 8 and os >= 18.5`."),
+    ] = "all",
+    virtual: Annotated[
+        bool, typer.Option("--virtual", help="For the virtual phones that a run would start.")
+    ] = False,
+    duration: Annotated[
+        str | None, typer.Option(help="Inference time per phone: 60s, 30m, 8h.")
+    ] = None,
+    scenario: Annotated[str | None, typer.Option(help="The scenario; default smoke.")] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="The configuration; default fleet.yaml where there is one.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Override a key: --set workload.x=5.")
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**64 - 1, help="Seed of prompts and nonces.")
+    ] = 1,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
+    include_unlisted: Annotated[
+        bool, typer.Option("--include-unlisted", help="Also other models and older iOS.")
+    ] = False,
+) -> None:
+    """Say what a soak would do, without touching a phone: who, how long, what is asserted.
+
+    Trims are predicted from the prompts and the nonce that the run would have, for the first
+    10,000 tokens of each phone. Examples: fleet plan --virtual; fleet plan --scenario nightly
+    """
+    import anyio
+
+    from orchestrator.cli.compose import SoakOptions
+    from orchestrator.cli.planning import planned
+    from orchestrator.cli.soak import DEFAULT_CONFIG, duration_seconds
+
+    options = SoakOptions(
+        devices=devices,
+        virtual=virtual,
+        duration_s=duration_seconds(duration),
+        scenario=scenario,
+        output=Path("runs"),
+        config=config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else None),
+        settings=tuple(settings or ()),
+        seed=seed,
+        include_unlisted=include_unlisted,
+    )
+    found = anyio.run(planned, options)
+    if json:
+        _print_json(found)
+        return
+    for line in _lines(found):
+        print("".join(char if char.isprintable() else " " for char in line))
+
+
+def _lines(found: PlannedSoak) -> Iterator[str]:
+    from orchestrator.report.pages.scenarios import duration_text, exercise_text
+
+    scenario = found.scenario
+    yield f"scenario {scenario.name}: {scenario.title}"
+    yield (
+        f"  {duration_text(scenario.duration_s)} of inference per phone, all phones side by side;"
+        f" over after {duration_text(round(found.longest_s))} at the latest"
+    )
+    yield f"  at least: {exercise_text(scenario)}"
+    yield from _wrapped("  must hold: ", scenario.required_checks)
+    yield f"phones: {len(found.participants.phones)}"
+    for phone in found.participants.phones:
+        expected = found.expected[phone.udid]
+        yield (
+            f"  {phone.alias}  {phone.model}  iOS {phone.os}  {expected.memory_class}"
+            f"  {expected.quantization}  budget {expected.budget_tokens} tokens"
+        )
+        yield from _forecast_lines(found.forecasts[phone.udid])
+    for skipped in found.participants.skipped:
+        yield f"  not {skipped.phone.alias}: {skipped.reason}"
+    for absence in found.participants.absent:
+        yield f"  missing {absence.alias}: {absence.reason}; the run would exit 4"
+
+
+def _forecast_lines(one: Forecast) -> Iterator[str]:
+    span = (
+        f"in about {one.tokens} tokens, all of it,"
+        if one.whole
+        else f"in the first {one.tokens} tokens"
+    )
+    shown = ", ".join(str(at) for at in one.trims[:_SHOWN_TRIMS])
+    more = ", ..." if len(one.trims) > _SHOWN_TRIMS else ""
+    where = f", after {shown}{more}" if one.trims else ""
+    yield f"      {len(one.trims)} trims predicted {span}{where}"
+    if one.exact_until is not None and one.exact_until < one.tokens:
+        yield f"      exact to token {one.exact_until}: then it is the kernel that warns"
+    if one.refused:
+        yield f"      {one.refused} of {one.turns} prompts are over the budget and refused"
+
+
+def _wrapped(label: str, words: tuple[str, ...]) -> list[str]:
+    text = label + ", ".join(words)
+    indent = " " * len(label)
+    return textwrap.wrap(text, _WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def _print_json(found: PlannedSoak) -> None:
+    import json
+    from dataclasses import asdict
+
+    import msgspec
+
+    document = {
+        "scenario": found.scenario.name,
+        "duration_s": found.scenario.duration_s,
+        "longest_s": found.longest_s,
+        "required_checks": found.scenario.required_checks,
+        "min_trims": found.scenario.min_trims,
+        "min_evictions": found.scenario.min_evictions,
+        "phones": [
+            {
+                "udid": phone.udid,
+                "alias": phone.alias,
+                "model": phone.model,
+                "os": phone.os,
+                "expected": msgspec.to_builtins(found.expected[phone.udid]),
+                "forecast": asdict(found.forecasts[phone.udid]),
+            }
+            for phone in found.participants.phones
+        ],
+        "skipped": [
+            {"alias": entry.phone.alias, "reason": entry.reason}
+            for entry in found.participants.skipped
+        ],
+        "absent": [asdict(absence) for absence in found.participants.absent],
+    }
+    print(json.dumps(document, indent=2))
