@@ -18,12 +18,18 @@ if TYPE_CHECKING:
 app = typer.Typer(rich_markup_mode=None)
 
 
+def _beginning_with(incomplete: str) -> list[str]:
+    return [name for name in library() if name.startswith(incomplete)]
+
+
 @app.command()
 def explain(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Check ids, causes, exit codes, scenarios, lint rules.", metavar="[word]..."
+            help="Check ids, causes, exit codes, scenarios, lint rules.",
+            metavar="[word]...",
+            autocompletion=_beginning_with,
         ),
     ] = None,
 ) -> None:

@@ -86,7 +86,7 @@ class LazyGroup(LightGroup):
         module = importlib.import_module(f"orchestrator.cli.{cmd_name}")
         command = typer.main.get_command(module.app)
         command.name = cmd_name
-        _dress(command)
+        dress(command)
         return command
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: D102
@@ -94,12 +94,12 @@ class LazyGroup(LightGroup):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-def _dress(command: Command) -> None:
+def dress(command: Command) -> None:
     """Give a command and those below it the exit codes, and leave completion to `fleet` itself."""
     command.params = [param for param in command.params if param.name not in _COMPLETION]
     command.epilog = command.epilog or EPILOG
     for below in getattr(command, "commands", {}).values():
-        _dress(below)
+        dress(below)
 
 
 _COMPLETION: Final = ("install_completion", "show_completion")

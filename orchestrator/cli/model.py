@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import typer
 from typer.core import TyperGroup
 
-from orchestrator.cli.main import LightGroup
+from orchestrator.cli.main import LightGroup, dress
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
@@ -36,6 +36,7 @@ class ModelGroup(LightGroup):
             return None
         module = importlib.import_module(f"orchestrator.cli.{COMMANDS[cmd_name][0]}")
         command = typer.main.get_command(module.app)
+        dress(command)
         if isinstance(command, TyperGroup):
             return command.get_command(ctx, cmd_name)
         command.name = cmd_name
