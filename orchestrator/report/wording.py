@@ -57,13 +57,19 @@ def markdown(text: str) -> str:
     return escaped
 
 
+_PLURAL: Final = re.compile(r"[a-z]{2,}s")  # not "s" alone, which are seconds
+
+
 def quantity(value: float | str | None, unit: str | None) -> str:
     """Return a value with its unit, bytes as MiB; an em dash for none."""
     if value is None:
         return "—"
     if unit == "bytes" and not isinstance(value, str):
         return mebibytes(value)
-    return " ".join(filter(None, (_number(value), one_line(unit or ""))))
+    word = one_line(unit or "")
+    if value == 1 and _PLURAL.fullmatch(word):
+        word = word[:-1]
+    return " ".join(filter(None, (_number(value), word)))
 
 
 def mebibytes(count: float) -> str:
