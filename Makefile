@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.installed
 
-.PHONY: soak test docs lint unit swift-test full-length deep fuzz conformance benchmark clean
+.PHONY: soak test docs lint unit swift-test full-length deep fuzz conformance benchmark pictures clean
 
 soak: $(SETUP)
 	$(BIN)/fleet soak --devices all --virtual
@@ -67,6 +67,10 @@ conformance: $(SETUP)
 # What many virtual phones cost: start, memory, processor, list, session, install.
 benchmark: $(SETUP)
 	$(BIN)/python -m tests.benchmarks.farm
+
+# The pictures of the README, from a run of `fleet soak --virtual`; needs Chromium.
+pictures: $(SETUP)
+	$(BIN)/python -m tests.live.pictures
 
 clean:
 	rm -rf $(VENV) ios_harness/.build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

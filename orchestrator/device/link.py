@@ -79,7 +79,13 @@ class PhoneLink(Protocol):
         ...
 
     async def push(
-        self, bundle_id: str, source: bytes | Path, remote_path: str, *, deadline: Deadline
+        self,
+        bundle_id: str,
+        source: bytes | Path,
+        remote_path: str,
+        *,
+        deadline: Deadline,
+        on_bytes: Callable[[int], None] | None = None,
     ) -> None:
         """Write a file into the app's container, or a folder with everything below it.
 
@@ -88,6 +94,7 @@ class PhoneLink(Protocol):
             source: The content, or the local file or folder to read it from.
             remote_path: Below the container, `Documents/models/x`; missing folders are made.
             deadline: For all of it.
+            on_bytes: Called with the size of every piece of a local file that was sent.
         """
         ...
 

@@ -17,7 +17,7 @@ import anyio.to_thread
 from orchestrator.device.link import PhoneLink, RemotePathMissingError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from orchestrator.domain.deadline import Deadline
@@ -45,7 +45,12 @@ async def package_payload(package: Path, digest: str) -> Payload:
 
 
 async def push_once(
-    link: PhoneLink, bundle_id: str, payload: Payload, *, deadline: Deadline
+    link: PhoneLink,
+    bundle_id: str,
+    payload: Payload,
+    *,
+    deadline: Deadline,
+    on_percent: Callable[[float], None] = lambda _: None,
 ) -> bool:
     """Push a model unless the phone has all of it.
 
@@ -54,6 +59,7 @@ async def push_once(
         bundle_id: The app.
         payload: The model.
         deadline: For all of it.
+        on_percent: Called with how much of the local files is sent, 0 to 100.
 
     Returns:
         Whether anything was sent.
@@ -66,8 +72,16 @@ async def push_once(
     wanted = sizes | {MARKER: len(marker)}
     if await _present(link, bundle_id, payload.folder, wanted, deadline=deadline):
         return False
+    whole_bytes, sent_bytes = max(1, sum(sizes.values())), 0
+
+    def count(piece_bytes: int) -> None:
+        nonlocal sent_bytes
+        sent_bytes += piece_bytes
+        on_percent(100 * sent_bytes / whole_bytes)
+
     for name, source in payload.files.items():
-        await link.push(bundle_id, source, f"{payload.folder}/{name}", deadline=deadline)
+        remote = f"{payload.folder}/{name}"
+        await link.push(bundle_id, source, remote, deadline=deadline, on_bytes=count)
     await link.push(bundle_id, marker, f"{payload.folder}/{MARKER}", deadline=deadline)
     return True
 

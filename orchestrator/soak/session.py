@@ -29,6 +29,7 @@ from orchestrator.soak.gathering import LIMIT_S, Gathering
 from orchestrator.soak.rejoining import DEVELOPER_LIMIT_S, Rejoiner
 from orchestrator.soak.session_state import RememberedError, SessionJournal, Stage
 from orchestrator.soak.stopping import SessionStoppedError, until_stop
+from orchestrator.soak.transfer_progress import TransferProgress
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -132,8 +133,14 @@ class PhoneSession:
         """Install the app and push the models: what fills hub and disk if all do it at once."""
         self._phase("install")
         bundle_id = self.order.plan.app.bundle_id
-        await self.link.install(self.order.ipa, bundle_id, deadline=Deadline.after(INSTALL_LIMIT_S))
+        await self.link.install(
+            self.order.ipa,
+            bundle_id,
+            deadline=Deadline.after(INSTALL_LIMIT_S),
+            on_progress=TransferProgress("install", self._event).on_install,
+        )
         self._event("installed", bundle_id=bundle_id)
+        self._phase("push")
         for package in self.order.packages:
             await self._push(package)
 
@@ -145,7 +152,10 @@ class PhoneSession:
         payload = Payload(package.folder, package.digest, {"model.json": package.content})
         bundle_id = self.order.plan.app.bundle_id
         deadline = Deadline.after(INSTALL_LIMIT_S)
-        sent = await push_once(self.link, bundle_id, payload, deadline=deadline)
+        progress = TransferProgress("push", self._event)
+        sent = await push_once(
+            self.link, bundle_id, payload, deadline=deadline, on_percent=progress.on_percent
+        )
         self._event("model", digest=package.digest, sent=sent)
 
     async def _soak(self) -> None:

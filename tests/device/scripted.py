@@ -163,10 +163,18 @@ class ScriptedLink:
             self.files.clear()
 
     async def push(
-        self, bundle_id: str, source: bytes | Path, remote_path: str, *, deadline: Deadline
+        self,
+        bundle_id: str,
+        source: bytes | Path,
+        remote_path: str,
+        *,
+        deadline: Deadline,
+        on_bytes: Callable[[int], None] | None = None,
     ) -> None:
         await self.script.step("push")
         content = source if isinstance(source, bytes) else await anyio.Path(source).read_bytes()
+        if on_bytes is not None and not isinstance(source, bytes):
+            on_bytes(len(content))
         self.files[remote_path] = content
 
     async def list(

@@ -88,3 +88,14 @@ async def test_a_package_with_a_cut_inner_file_is_sent_again(
     await push(link, payload)
     link.files[f"{payload.folder}/decode.mlpackage/Data/weight.bin"] = b"\0" * 63
     assert await push(link, payload)
+
+
+async def test_a_push_tells_how_far_it_is(link: ScriptedLink, tmp_path: Path) -> None:
+    package = tmp_path / "m.mlpackage"
+    package.mkdir()
+    for name, size in (("a.bin", 300), ("b.bin", 100)):
+        (package / name).write_bytes(b"x" * size)
+    payload = await package_payload(package, "bb")
+    told: list[float] = []
+    await push_once(link, "dev.app", payload, deadline=Deadline.after(1), on_percent=told.append)
+    assert told == [75.0, 100.0]

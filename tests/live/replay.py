@@ -60,12 +60,21 @@ class Replay:
 
     @classmethod
     def of(
-        cls, runs: list[Path], target: Path, *, phones: int, epoch_s: float, stagger_s: float = 0.0
+        cls,
+        runs: list[Path],
+        target: Path,
+        *,
+        phones: int | None,
+        epoch_s: float,
+        stagger_s: float = 0.0,
     ) -> Replay:
+        """Begin a copy of so many phones; None for those of the runs, as they are."""
         first = RunPaths(runs[0])
         plan, run = json.loads(first.plan.read_bytes()), json.loads(first.run.read_bytes())
         found = [source for run_path in runs for source in sources_of(run_path)]
-        copies = [_copy(found[index % len(found)], index) for index in range(phones)]
+        copies = found
+        if phones is not None:
+            copies = [_copy(found[index % len(found)], index) for index in range(phones)]
         plan |= {"phones": [copy.planned for copy in copies]}
         run |= {"started_s": epoch_s, "ended_s": None, "owner_pid": os.getpid()}
         replay = cls(RunPaths(target), plan, run, copies, epoch_s, stagger_s)

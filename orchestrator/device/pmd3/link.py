@@ -82,11 +82,17 @@ class Pmd3Link:
             await install.install(client, alias, bundle_id, report)
 
     async def push(
-        self, bundle_id: str, source: bytes | Path, remote_path: str, *, deadline: Deadline
+        self,
+        bundle_id: str,
+        source: bytes | Path,
+        remote_path: str,
+        *,
+        deadline: Deadline,
+        on_bytes: Callable[[int], None] | None = None,
     ) -> None:
         """Write a file or a folder into the app's container."""
         async with self._container(bundle_id, "push", deadline) as files:
-            await afc.store(files, source, afc.container_path(remote_path))
+            await afc.store(files, source, afc.container_path(remote_path), on_bytes)
 
     async def list(
         self, bundle_id: str, remote_dir: str, *, deadline: Deadline
