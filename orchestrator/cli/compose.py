@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from orchestrator.cli.app_package import AppPackage, built_app, part_unfit, supplied_app
+from orchestrator.cli.calibrations import calibrated_limits
 from orchestrator.cli.holding import hold
 from orchestrator.cli.iphone_build import demands_of
 from orchestrator.cli.lineage import reported
@@ -35,6 +36,7 @@ from orchestrator.device.pmd3.browser import UsbmuxBrowser
 from orchestrator.device.selection import select
 from orchestrator.domain.deadline import Deadline
 from orchestrator.domain.errors import NoPhoneError, UsageError
+from orchestrator.history.store import DATABASE_NAME
 from orchestrator.soak.farm import FarmSpec, virtual_phones
 from orchestrator.soak.ledger import Ledger
 from orchestrator.soak.locks import Claim
@@ -80,6 +82,11 @@ class SoakOptions:
     bundle_id: str | None = None  # that it must have
     one_phone: bool = False  # the first of those selected is enough
 
+    @property
+    def history(self) -> Path:
+        """The database beside the runs."""
+        return self.output / DATABASE_NAME
+
 
 @dataclass(frozen=True, slots=True)
 class Lab:
@@ -119,7 +126,7 @@ async def run_soak(options: SoakOptions) -> tuple[Path, SummaryDocument]:
     run_id = new_run_id(time.time())
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(work_folder())
-        sources = await _sources(options, config, folder, stack)
+        sources = await sources_of(options, config, folder, stack)
         lab = Lab(options, config, scenario, run_id, folder, sources)
         found = await find(config, sources)
         participants = choose(options, config, found)
@@ -129,19 +136,20 @@ async def run_soak(options: SoakOptions) -> tuple[Path, SummaryDocument]:
         await refuse_living_sessions(
             [(p.alias, p.udid, lab.address_of(p.source)) for p in participants.phones]
         )
-        package = await anyio.to_thread.run_sync(_package, lab, participants)
+        package = await anyio.to_thread.run_sync(package_of, lab, participants)
         refuse_unplayable_scenario(scenario, package.planned)
         if package.signed is not None:
             participants = part_unfit(participants, package.signed)
-            _tell_absent(participants)
-        paths = await _campaign(lab, participants, package)
+            tell_absent(participants)
+        paths = await campaign(lab, participants, package)
     summary = await anyio.to_thread.run_sync(reported, paths)
     return paths, summary
 
 
-async def _sources(
+async def sources_of(
     options: SoakOptions, config: FleetConfig, folder: Path, stack: AsyncExitStack
 ) -> tuple[UsbmuxSource, ...]:
+    """Return where phones are found; starts virtual ones, which the stack ends."""
     if not options.virtual:
         return tuple(UsbmuxSource(source.name, source.usbmux) for source in config.sources)
     spec = FarmSpec(
@@ -150,6 +158,12 @@ async def _sources(
         log=folder / VIRTUAL_LOG,
         faults=_script(config),
         events=folder / VIRTUAL_EVENTS,
+        limits_mib={
+            place: phone.limit_mib
+            for place, phone in enumerate(config.virtual.phones, 1)
+            if phone.limit_mib is not None
+        },
+        entitled=config.harness.increased_memory_limit,
     )
     farm = await stack.enter_async_context(virtual_phones(spec))
     # The client library reads the address from the environment in places that ignore its argument.
@@ -157,7 +171,8 @@ async def _sources(
     return (UsbmuxSource("virtual", farm.usbmux),)
 
 
-def _package(lab: Lab, participants: Participants) -> AppPackage:
+def package_of(lab: Lab, participants: Participants) -> AppPackage:
+    """Build the app of a run, or take the one that was given; blocks."""
     options, phones = lab.options, participants.phones
     virtual = all(phone.virtual for phone in phones)
     soak_s = longest_s(lab.scenario.duration_s)
@@ -167,7 +182,8 @@ def _package(lab: Lab, participants: Participants) -> AppPackage:
     return supplied_app(options.ipa, demands, lab.folder, virtual)
 
 
-def _tell_absent(participants: Participants) -> None:
+def tell_absent(participants: Participants) -> None:
+    """Name on stderr who belongs to the run and cannot take part."""
     for absence in participants.absent:
         note(f"missing: {absence.alias}: {absence.reason}")
 
@@ -227,7 +243,8 @@ def _absent(devices: str, discovery: Discovery) -> tuple[Absence, ...]:
     return tuple(missing + mute)
 
 
-async def _campaign(lab: Lab, participants: Participants, package: AppPackage) -> Path:
+async def campaign(lab: Lab, participants: Participants, package: AppPackage) -> Path:
+    """Carry a plan out and return its run directory."""
     packages = {entry.quantization: entry for entry in packages_of(lab.config)}
     plan = make_plan(
         lab.run_id,
@@ -237,6 +254,7 @@ async def _campaign(lab: Lab, participants: Participants, package: AppPackage) -
         participants,
         package.planned,
         packages,
+        calibrated_limits(lab.options.history, lab.config, participants.phones),
     )
     state = _private_state(lab, package)
     recorder = RunRecorder.begin(

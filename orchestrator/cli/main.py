@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "build": "Build and sign the app for iPhones; say what was signed, or the one cause why not.",
     "plan": "Say what a soak would do, without touching a phone.",
     "doctor": "Say whether a soak could start now, and what to do if not.",
+    "calibrate": "Measure what phones do at their memory limit, and store it.",
     "resume": "Go on with a run whose process died.",
     "retry": "Soak the phones of a run again that failed, or that the lab failed.",
     "status": "Show how far a run is.",

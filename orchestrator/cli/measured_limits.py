@@ -1,4 +1,4 @@
-"""Process limits that earlier runs read on real phones, newest run first."""
+"""Process limits that were read on real phones: by a calibration, else by the newest run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from orchestrator.cli.calibrations import calibrations
 from orchestrator.domain.errors import RunDirectoryError
+from orchestrator.history.store import DATABASE_NAME
 from orchestrator.mlpackage.budget.phones import MeasuredLimit
 from orchestrator.runlog.documents import VerdictDocument
 from orchestrator.runlog.files import read_document
@@ -27,6 +29,11 @@ def measured_limits(runs: Path) -> dict[tuple[str, bool], MeasuredLimit]:
         runs: The folder of the runs; one that does not exist has no limits.
     """
     found: dict[tuple[str, bool], MeasuredLimit] = {}
+    for key, calibration in calibrations(runs / DATABASE_NAME).items():  # oldest first
+        if not key.virtual and calibration.limit_bytes is not None:
+            origin = f"calibration {calibration.runs[0]}" if calibration.runs else "a calibration"
+            measured = MeasuredLimit(calibration.limit_bytes, origin)
+            found[calibration.model, key.entitled] = measured
     folders = sorted((path for path in runs.glob("*/devices") if path.is_dir()), reverse=True)
     for folder in folders[:_NEWEST_RUNS]:
         if folder.parent.is_symlink():  # `latest`

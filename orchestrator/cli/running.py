@@ -98,6 +98,7 @@ class Execution:
                 gate=gate_limits(self.config),
                 lab_retries=self.config.retry.lab,
                 transfers=transfers,
+                model_cache_bytes=int(self.config.model.cache_gib * 1024**3),
             )
             for phone in self.plan.phones
         ]

@@ -151,6 +151,9 @@ def _configured(path: Path, options: ServeOptions, *, keep_phones: bool) -> Serv
         phones=options.phones if keep_phones else phones,
         memory_scale=block.memory_scale,
         faults=tuple(scripted(each.model_dump()) for each in block.faults),
+        limits_mib={}
+        if keep_phones
+        else {at: each.limit_mib for at, each in enumerate(block.phones) if each.limit_mib},
     )
 
 

@@ -76,6 +76,7 @@ class VirtualPhoneSpec(Block):
 
     model: ModelName
     os: VersionText = "18.5"
+    limit_mib: PositiveCount | None = None  # of a process; null for the catalog's
 
 
 class FaultSpec(Block):
@@ -178,6 +179,7 @@ class ModelBlock(Block):
     int8: str | None = None
     compute_units: Literal["all", "cpu_only", "cpu_and_gpu", "cpu_and_neural_engine"] = "all"
     capacity_tokens: PositiveCount = 4096
+    cache_gib: Positive = 8.0  # what models on a phone may take; older ones go first
     names: NamesBlock = NamesBlock()
 
 

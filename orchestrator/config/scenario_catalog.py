@@ -337,6 +337,32 @@ SELFTEST: Final = Scenario(
     virtual_speed=True,
 )
 
+# What `fleet calibrate` runs: up to the kernel's warning, an eviction, then past the limit in one
+# step, which no handler can answer. Not among the scenarios of a soak: its apps are to die.
+CALIBRATION: Final = Scenario(
+    name="calibration",
+    title="Up to the warning, then past the limit",
+    purpose="What `fleet calibrate` runs: the app is to die at its memory limit.",
+    duration_s=60.0,
+    decode_tokens_per_s=300.0,
+    prefill_tokens_per_s=8000.0,
+    min_prompt_ids=60,
+    max_prompt_ids=200,
+    turn_limit_tokens=160,
+    turns_per_conversation=6,
+    end_every=0,
+    sample_period_ms=50,
+    ballast=(
+        Ballast(from_token=150, to_token=450, to_percent=96, release="evict", hold_tokens=150),
+        Ballast(from_token=700, to_token=700, to_percent=130, release="evict", hold_tokens=100),
+    ),
+    warn_at_tokens=(60,),
+    stop_after_tokens=900,
+    required_checks=(),
+    min_trims=0,
+    min_evictions=0,
+)
+
 SCENARIOS: Final = {
     scenario.name: scenario
     for scenario in (

@@ -86,6 +86,7 @@ class PhoneLink(Protocol):
         *,
         deadline: Deadline,
         on_bytes: Callable[[int], None] | None = None,
+        from_byte: int = 0,
     ) -> None:
         """Write a file into the app's container, or a folder with everything below it.
 
@@ -95,6 +96,17 @@ class PhoneLink(Protocol):
             remote_path: Below the container, `Documents/models/x`; missing folders are made.
             deadline: For all of it.
             on_bytes: Called with the size of every piece of a local file that was sent.
+            from_byte: How much of a file the phone has; the rest is appended to it.
+        """
+        ...
+
+    async def digest(self, bundle_id: str, remote_path: str, *, deadline: Deadline) -> str:
+        """Read a file of the container back and return its SHA-256, 64 hex digits.
+
+        AFC cannot digest a file on the phone, so the content crosses the cable again.
+
+        Raises:
+            RemotePathMissingError: If there is no such file.
         """
         ...
 
@@ -102,6 +114,16 @@ class PhoneLink(Protocol):
         self, bundle_id: str, remote_dir: str, *, deadline: Deadline
     ) -> Sequence[RemoteFile]:
         """Return the entries of a folder in the app's container.
+
+        Raises:
+            RemotePathMissingError: If there is no such folder.
+        """
+        ...
+
+    async def tree(
+        self, bundle_id: str, remote_dir: str, *, deadline: Deadline
+    ) -> Sequence[RemoteFile]:
+        """Return all files below a folder in the app's container, in one connection.
 
         Raises:
             RemotePathMissingError: If there is no such folder.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,8 @@ def rebuild(path: Path, runs: Path) -> Rebuilt:
             continue
         fresh.record(entry)
         recorded.append(entry.run_id)
+    if path.exists():
+        _carry_calibrations(History(path), fresh)
     lost = not _carry_baselines(History(path), fresh, recorded) if path.exists() else False
     old_file = _set_aside(path)
     fresh.runs(newest=0)  # there is a file, even where there is no run
@@ -58,6 +61,13 @@ def _carry_baselines(old: History, fresh: History, recorded: list[str]) -> bool:
     for name, run_ids in baselines.items():
         fresh.set_baseline(name, [run_id for run_id in run_ids if run_id in recorded])
     return True
+
+
+def _carry_calibrations(old: History, fresh: History) -> None:
+    """Take calibrations over; a file that cannot tell them lost what `fleet calibrate` measures."""
+    with suppress(HistoryError):
+        for calibration in old.calibrations().values():
+            fresh.calibrate(calibration)
 
 
 def _set_aside(path: Path) -> Path | None:

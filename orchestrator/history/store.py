@@ -1,7 +1,7 @@
 """The history database. It is derived: lost, it is made again from the run directories.
 
-Only baselines are people's decisions and live nowhere else; a rebuild carries them over where the
-old file can still be read. One connection per use, so that no lock outlives a command.
+Only baselines and calibrations live nowhere else; a rebuild carries them over where the old file
+can still be read. One connection per use, so that no lock outlives a command.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from orchestrator.domain.calibration import Calibration, CalibrationKey
 from orchestrator.domain.errors import FleetError
 from orchestrator.history.entry import PhoneEntry, RunEntry
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 DATABASE_NAME: Final = "history.sqlite3"  # beside the run directories
 LOCK_WAIT_S: Final = 5.0
-_VERSION: Final = 1
+_VERSION: Final = 2  # 2 added calibrations; the schema makes what an older file lacks
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS run (
   run_id TEXT PRIMARY KEY, started_s REAL NOT NULL, outcome TEXT NOT NULL,
@@ -36,6 +37,11 @@ CREATE INDEX IF NOT EXISTS run_by_time ON run (started_s);
 CREATE TABLE IF NOT EXISTS baseline (
   name TEXT NOT NULL, run_id TEXT NOT NULL, set_at_s REAL NOT NULL,
   PRIMARY KEY (name, run_id)) STRICT;
+CREATE TABLE IF NOT EXISTS calibration (
+  product_type TEXT NOT NULL, os_build TEXT NOT NULL, entitled INTEGER NOT NULL,
+  virtual INTEGER NOT NULL, measured_s REAL NOT NULL,
+  entry TEXT NOT NULL, -- the whole calibration as JSON
+  PRIMARY KEY (product_type, os_build, entitled, virtual)) STRICT;
 """
 
 
@@ -136,6 +142,37 @@ class History:
             ):
                 found.setdefault(name, []).append(run_id)
         return found
+
+    def calibrate(self, calibration: Calibration) -> None:
+        """Keep a calibration, in place of an older one of the same key.
+
+        Raises:
+            HistoryError: If the database cannot be written.
+        """
+        key, entry = calibration.key, msgspec.json.encode(calibration).decode()
+        with self._connected() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO calibration VALUES (?, ?, ?, ?, ?, ?)",
+                (
+                    key.product_type,
+                    key.os_build,
+                    key.entitled,
+                    key.virtual,
+                    calibration.measured_s,
+                    entry,
+                ),
+            )
+
+    def calibrations(self) -> dict[CalibrationKey, Calibration]:
+        """Return what was measured, by key, oldest first.
+
+        Raises:
+            HistoryError: If the database is locked or damaged.
+        """
+        with self._connected() as connection:
+            rows = connection.execute("SELECT entry FROM calibration ORDER BY measured_s")
+            found = [msgspec.json.decode(entry, type=Calibration) for (entry,) in rows]
+        return {calibration.key: calibration for calibration in found}
 
 
 def _remedy(error: Exception) -> str:

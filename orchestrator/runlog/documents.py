@@ -53,6 +53,7 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
     capacity_tokens: int
     pin_tokens: int
     load_ms: float | None = None  # that an engine of set load time was given
+    limit_bytes: int | None = None  # that `fleet calibrate` measured for this phone's key
 
 
 class PlannedPhone(msgspec.Struct, frozen=True, kw_only=True):

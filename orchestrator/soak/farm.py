@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -41,6 +41,8 @@ class FarmSpec:
     log: Path
     faults: Sequence[Mapping[str, object]] = ()  # the script, as orchestrator.virtual reads it
     events: Path | None = None  # file for the phones' event log
+    limits_mib: Mapping[int, int] = field(default_factory=dict)  # by place from 1
+    entitled: bool = False  # apps hold increased-memory-limit
 
 
 class FarmError(FleetError):
@@ -58,6 +60,10 @@ async def virtual_phones(spec: FarmSpec) -> AsyncIterator[Farm]:
     command += ["--parent", str(os.getpid()), "--memory-scale", str(spec.memory_scale)]
     for model, version in spec.phones:
         command += ["--phone", f"{model}={version}"]
+    for place, mib in spec.limits_mib.items():
+        command += ["--limit", f"{place}={mib}"]
+    if spec.entitled:
+        command.append("--entitled")
     if spec.faults:
         command += ["--faults", msgspec.json.encode(spec.faults).decode()]
     if spec.events is not None:

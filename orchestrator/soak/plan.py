@@ -87,8 +87,16 @@ def expectation_of(
     phone: Phone,
     config: FleetConfig,
     packages: Mapping[str, ModelPackage],
+    limit_bytes: int | None = None,
 ) -> Expectation:
-    """Return what the host expects of a phone, from the catalog and the policy alone."""
+    """Return what the host expects of a phone, from the catalog and the policy alone.
+
+    Args:
+        phone: The phone.
+        config: Holds the policy.
+        packages: By quantization.
+        limit_bytes: The memory limit that a calibration measured; None where there is none.
+    """
     model = by_product_type(phone.product_type)
     memory_class = model.memory_class if model else MemoryClass.GB6
     package = packages[quantization_of(memory_class)]
@@ -105,6 +113,7 @@ def expectation_of(
         capacity_tokens=package.capacity,
         pin_tokens=1 if policy.pin == "bos" else 0,
         load_ms=package.load_ms,
+        limit_bytes=limit_bytes,
     )
 
 
@@ -121,8 +130,10 @@ def make_plan(
     participants: Participants,
     app: PlannedApp,
     packages: Mapping[str, ModelPackage],
+    limits_bytes: Mapping[str, int] | None = None,
 ) -> PlanDocument:
-    """Return the plan of a run."""
+    """Return the plan of a run; `limits_bytes` holds calibrated memory limits by UDID."""
+    limits_bytes = limits_bytes or {}
     return PlanDocument(
         run_id=run_id,
         seed=seed,
@@ -136,15 +147,18 @@ def make_plan(
         thresholds={name: dict(limits) for name, limits in config.checks.items()},
         headroom_percent=config.policy.headroom_percent,
         app=app,
-        phones=[_planned(phone, config, packages, seed) for phone in participants.phones],
+        phones=[
+            _planned(
+                phone, seed, expectation_of(phone, config, packages, limits_bytes.get(phone.udid))
+            )
+            for phone in participants.phones
+        ],
         absent=[_absent(absence) for absence in participants.absent],
         skipped=_skipped(participants.skipped),
     )
 
 
-def _planned(
-    phone: Phone, config: FleetConfig, packages: Mapping[str, ModelPackage], seed: int
-) -> PlannedPhone:
+def _planned(phone: Phone, seed: int, expected: Expectation) -> PlannedPhone:
     return PlannedPhone(
         udid=phone.udid,
         alias=phone.alias,
@@ -158,7 +172,7 @@ def _planned(
         tags=list(phone.tags),
         directory=device_directory_name(phone.alias, phone.udid),
         nonce=nonce_of(seed, phone.udid),
-        expected=expectation_of(phone, config, packages),
+        expected=expected,
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from orchestrator.device.pushing import Payload, push_once
+from orchestrator.device.pushing import Payload, prune_models, push_once
 from orchestrator.domain.deadline import Deadline
 from orchestrator.domain.errors import DeviceError
 from orchestrator.domain.outcome import Cause
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from orchestrator.soak.run_directory import RunRecorder
 
 INSTALL_LIMIT_S: Final = 300.0
+MODEL_CACHE_BYTES: Final = 8 * 1024**3
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,7 @@ class SessionOrder:
     gate: GateLimits | None = None  # None: the battery alone
     lab_retries: int = 0
     transfers: anyio.CapacityLimiter | None = None  # shared by a run's phones
+    model_cache_bytes: int = MODEL_CACHE_BYTES  # what models on the phone may take together
     return_grace_s: float = 30.0  # from the loss of a phone to its return
 
 
@@ -141,6 +143,7 @@ class PhoneSession:
         )
         self._event("installed", bundle_id=bundle_id)
         self._phase("push")
+        await self._prune()  # first: it makes the room that a push needs
         for package in self.order.packages:
             await self._push(package)
 
@@ -153,10 +156,28 @@ class PhoneSession:
         bundle_id = self.order.plan.app.bundle_id
         deadline = Deadline.after(INSTALL_LIMIT_S)
         progress = TransferProgress("push", self._event)
-        sent = await push_once(
+        pushed = await push_once(
             self.link, bundle_id, payload, deadline=deadline, on_percent=progress.on_percent
         )
-        self._event("model", digest=package.digest, sent=sent)
+        self._event(
+            "model",
+            digest=package.digest,
+            sent=bool(pushed),
+            sent_bytes=pushed.sent_bytes,
+            resumed=len(pushed.resumed),
+        )
+
+    async def _prune(self) -> None:
+        """Delete models of earlier runs, the oldest first, where they take too much."""
+        gone = await prune_models(
+            self.link,
+            self.order.plan.app.bundle_id,
+            [package.digest for package in self.order.packages],
+            self.order.model_cache_bytes,
+            deadline=Deadline.after(INSTALL_LIMIT_S),
+        )
+        for digest in gone:
+            self._event("model_pruned", digest=digest)
 
     async def _soak(self) -> None:
         async with self._developer_session() as session:

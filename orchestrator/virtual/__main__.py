@@ -54,6 +54,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--report-delay", type=float, default=REPORT_DELAY_S, metavar="S")
     parser.add_argument("--faults", metavar="JSON", help="a list of scripted faults")
     parser.add_argument("--events", type=Path, metavar="FILE", help="append the event log here")
+    parser.add_argument(
+        "--limit", action="append", metavar="PLACE=MIB", help="of a process; places from 1"
+    )
     parser.add_argument("--entitled", action="store_true", help="apps hold increased-memory-limit")
     return parser
 
@@ -70,6 +73,7 @@ def _options(parsed: argparse.Namespace) -> ServeOptions:
         report_delay_s=parsed.report_delay,
         faults=_faults(parsed.faults),
         events=parsed.events,
+        limits_mib=_limits(parsed.limit or []),
     )
 
 
@@ -83,6 +87,16 @@ def _faults(text: str | None) -> tuple[ScriptedFault, ...]:
     if not isinstance(document, list) or not all(isinstance(each, dict) for each in document):
         raise ValueError("--faults takes a JSON list of objects")
     return tuple(scripted(each) for each in document)
+
+
+def _limits(pairs: list[str]) -> dict[int, int]:
+    """Return limits in MiB by place from 0.
+
+    Raises:
+        ValueError: If a pair is no two numbers.
+    """
+    split = [text.partition("=") for text in pairs]
+    return {int(place) - 1: int(mib) for place, _, mib in split}
 
 
 def _phones(parsed: argparse.Namespace) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ import json
 import shutil
 import tempfile
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -37,7 +37,7 @@ from orchestrator.virtual.settings import (
 from orchestrator.virtual.tunneld import Tunneld
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Mapping
 
     from orchestrator.virtual.faults.engine import ScriptedFault
 
@@ -59,6 +59,9 @@ class ServeOptions:
     report_delay_s: float = REPORT_DELAY_S  # from a death to its file
     faults: tuple[ScriptedFault, ...] = ()
     events: Path | None = None  # file that the event log is appended to
+    limits_mib: Mapping[int, int] = field(
+        default_factory=dict
+    )  # by place from 0, not the catalog's
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +258,10 @@ def _plans(options: ServeOptions, folder: Path, sockets: Path) -> list[PhonePlan
     plans = []
     for index, (name, version) in enumerate(options.phones):
         identity = identity_of(model_of(name), version, index, options.seed)
+        limit_mib = options.limits_mib.get(index)
+        if limit_mib is not None:
+            limited = replace(identity.model, limit_mib=limit_mib, entitled_limit_mib=limit_mib)
+            identity = replace(identity, model=limited)
         plan = PhonePlan(
             index=index,
             identity=identity,

@@ -82,6 +82,8 @@ class Storage:
     capacity_bytes: int = 128 * GIB
     usual_free_bytes: int = 60 * GIB
     room_bytes: int | None = None  # until the disk is full; None for as much as the host has
+    cut_after_bytes: int | None = None  # written over AFC until `on_cut`; None for never
+    on_cut: Callable[[], None] | None = None
 
     @property
     def free_bytes(self) -> int:
@@ -95,6 +97,20 @@ class Storage:
         fitting = min(count, self.room_bytes)
         self.room_bytes -= fitting
         return fitting
+
+    def until_cut(self, count: int) -> int:
+        """Count a write; return how many of its bytes come before the cut."""
+        if self.cut_after_bytes is None:
+            return count
+        before = min(count, self.cut_after_bytes)
+        self.cut_after_bytes -= before
+        return before
+
+    def cut(self) -> None:
+        """Let happen what was to happen at the cut, once."""
+        act, self.on_cut, self.cut_after_bytes = self.on_cut, None, None
+        if act is not None:
+            act()
 
 
 @dataclass(frozen=True, slots=True)

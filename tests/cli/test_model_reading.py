@@ -15,6 +15,8 @@ from msgspec import structs
 from orchestrator.cli.budget_lines import table
 from orchestrator.cli.main import main
 from orchestrator.cli.measured_limits import measured_limits
+from orchestrator.domain.calibration import Calibration, CalibrationKey
+from orchestrator.history.store import DATABASE_NAME, History
 from orchestrator.mlpackage.budget.ceiling import ceilings
 from orchestrator.mlpackage.budget.demand import Demand
 from orchestrator.mlpackage.budget.phones import MeasuredLimit, offers
@@ -285,6 +287,28 @@ def test_a_limit_is_taken_from_the_newest_run_of_a_real_phone(model: Model, tmp_
     assert found == {("iPhone 15 Pro", False): MeasuredLimit(3_100_000_000, "20260102-b")}
     assert model("budget", *WORKED_NUMBERS, "--devices", "iPhone 15 Pro") == 0
     assert "limit 3,100,000,000 bytes; limit is measured in 20260102-b" in model.out
+
+
+def test_a_calibration_is_believed_before_a_run(model: Model, tmp_path: Path) -> None:
+    real_phone(write_run(tmp_path / "runs" / "20260102-b"))
+    key = CalibrationKey("iPhone16,1", "22G86", entitled=False, virtual=False)
+    measured = Calibration(
+        key=key,
+        udid="u",
+        alias="a",
+        model="iPhone 15 Pro",
+        os="18.6",
+        measured_s=1.0,
+        stand_in=False,
+        runs=("20260103-c",),
+        limit_bytes=3_200_000_000,
+    )
+    history = History(tmp_path / "runs" / DATABASE_NAME)
+    history.calibrate(measured)
+    history.calibrate(replace(measured, key=replace(key, virtual=True), limit_bytes=1))
+    assert model("budget", *WORKED_NUMBERS, "--devices", "iPhone 15 Pro") == 0
+    assert "limit is measured in calibration 20260103-c" in model.out
+    assert "limit 3,200,000,000 bytes" in model.out
 
 
 def test_virtual_phones_and_broken_runs_measure_nothing(tmp_path: Path) -> None:

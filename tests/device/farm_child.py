@@ -2,7 +2,7 @@
 
 It prints its description, then does one order per line of stdin and answers `done`; it ends with
 its stdin. Orders: `unplug UDID`, `plug_in UDID`, `mute UDID SERVICE`, `unmute UDID SERVICE`,
-`set UDID NAME JSON` (of the phone's settings).
+`cut UDID BYTES` (unplug when so many more are written), `set UDID NAME JSON` (of the settings).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.virtual.farm import Farm, ServeOptions, running_farm
+from orchestrator.virtual.faults.vocabulary import fault_of
 from orchestrator.virtual.identity import default_phones
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ async def _obey(farm: Farm, words: list[str]) -> None:
             await farm.unplug(phone)
         case "plug_in", []:
             await farm.plug_in(phone)
+        case "cut", [count]:
+            await farm.faults.begin(udid, fault_of("unplug_at_write", {"at_byte": count}))
         case "mute", [service]:
             phone.settings.muted.add(service)
         case "unmute", [service]:

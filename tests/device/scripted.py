@@ -7,6 +7,7 @@ feeds.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -144,6 +145,7 @@ class ScriptedLink:
     reports: dict[str, bytes] = field(default_factory=dict)
     on_connect: Callable[[], Awaitable[ByteStream]] | None = None  # None: the port is refused
     keeper_lives: bool = False
+    pushed_bytes: int = 0
 
     async def facts(self, *, deadline: Deadline) -> PhoneFacts:
         await self.script.step("facts")
@@ -170,17 +172,35 @@ class ScriptedLink:
         *,
         deadline: Deadline,
         on_bytes: Callable[[int], None] | None = None,
+        from_byte: int = 0,
     ) -> None:
         await self.script.step("push")
         content = source if isinstance(source, bytes) else await anyio.Path(source).read_bytes()
         if on_bytes is not None and not isinstance(source, bytes):
-            on_bytes(len(content))
-        self.files[remote_path] = content
+            on_bytes(len(content) - from_byte)
+        there = self.files.get(remote_path, b"") if from_byte else b""
+        self.files[remote_path] = there + content[from_byte:]
+        self.pushed_bytes += len(content) - from_byte
+
+    async def digest(self, bundle_id: str, remote_path: str, *, deadline: Deadline) -> str:
+        await self.script.step("digest")
+        if remote_path not in self.files:
+            raise RemotePathMissingError(self.phone.alias, "digest", remote_path)
+        return hashlib.sha256(self.files[remote_path]).hexdigest()
 
     async def list(
         self, bundle_id: str, remote_dir: str, *, deadline: Deadline
     ) -> Sequence[RemoteFile]:
         await self.script.step("list")
+        below = [path for path in self.files if path.startswith(f"{remote_dir}/")]
+        if not below:
+            raise RemotePathMissingError(self.phone.alias, "list", remote_dir)
+        return [RemoteFile(path, len(self.files[path]), 0.0, False) for path in below]
+
+    async def tree(
+        self, bundle_id: str, remote_dir: str, *, deadline: Deadline
+    ) -> Sequence[RemoteFile]:
+        await self.script.step("tree")
         below = [path for path in self.files if path.startswith(f"{remote_dir}/")]
         if not below:
             raise RemotePathMissingError(self.phone.alias, "list", remote_dir)

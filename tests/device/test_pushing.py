@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.device.pushing import MARKER, Payload, package_payload, push_once
+from orchestrator.device.pushing import (
+    MARKER,
+    Payload,
+    PushDamagedError,
+    package_payload,
+    prunable,
+    push_once,
+)
 from orchestrator.domain.deadline import Deadline
 from orchestrator.domain.errors import DeviceError
 from tests.device.scripted import ScriptedLink
@@ -27,7 +34,7 @@ async def link() -> AsyncIterator[ScriptedLink]:
 
 
 async def push(link: ScriptedLink, payload: Payload = MODEL) -> bool:
-    return await push_once(link, "dev.app", payload, deadline=Deadline.after(1))
+    return bool(await push_once(link, "dev.app", payload, deadline=Deadline.after(1)))
 
 
 async def test_a_model_is_pushed_with_its_marker_last(link: ScriptedLink) -> None:
@@ -39,7 +46,7 @@ async def test_a_model_that_is_there_is_not_sent_again(link: ScriptedLink) -> No
     await push(link)
     link.script.calls.clear()
     assert not await push(link)
-    assert link.script.calls == ["list"]
+    assert link.script.calls == ["tree"]
 
 
 @pytest.mark.parametrize("lost", ["model.json", MARKER])
@@ -63,6 +70,34 @@ async def test_a_push_that_was_cut_leaves_no_marker(link: ScriptedLink) -> None:
         await push(link)
     link.script.failures.clear()
     assert await push(link)
+
+
+async def test_a_file_that_was_continued_wrong_is_sent_again_whole(link: ScriptedLink) -> None:
+    link.files[f"{FOLDER}/model.json"] = b"{'k"  # three bytes, one of them not ours
+    pushed = await push_once(link, "dev.app", MODEL, deadline=Deadline.after(1))
+    assert pushed.resumed == ("model.json",)
+    assert link.files[f"{FOLDER}/model.json"] == MODEL.files["model.json"]
+
+
+async def test_a_phone_that_keeps_other_bytes_than_it_was_sent_is_told_of(
+    link: ScriptedLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link.files[f"{FOLDER}/model.json"] = b"{"
+
+    async def wrong(*_: object, **__: object) -> str:
+        return "00"
+
+    monkeypatch.setattr(link, "digest", wrong)
+    with pytest.raises(PushDamagedError, match=r"model\.json.*another cable"):
+        await push(link)
+    assert f"{FOLDER}/{MARKER}" not in link.files
+
+
+def test_the_oldest_models_go_until_the_rest_fits() -> None:
+    held = [(3.0, "new", 40), (1.0, "old", 30), (2.0, "wanted", 50)]
+    assert prunable(held, ["wanted"], 200) == []
+    assert prunable(held, ["wanted"], 95) == ["old"]
+    assert prunable(held, ["wanted"], 10) == ["old", "new"]
 
 
 async def test_a_package_keeps_its_folders_below_the_digest(

@@ -128,7 +128,8 @@ def run_fleet(
 ) -> FinishedRun:
     """Run a command; `soak` gets `--output` below the folder."""
     output = folder / "runs"
-    words = [*arguments, "--output", str(output)] if arguments[0] == "soak" else [*arguments]
+    adds = arguments[0] == "soak" and "--output" not in arguments
+    words = [*arguments, "--output", str(output)] if adds else [*arguments]
     return finish(start_fleet(folder, *words, cwd=cwd, **changes), output, limit_s=limit_s)
 
 

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from orchestrator.domain.calibration import Calibration, CalibrationKey, Deaths, StateCost
 from orchestrator.domain.errors import UsageError
 from orchestrator.history.rebuild import rebuild
 from orchestrator.history.resolution import resolve
@@ -146,3 +148,45 @@ def test_a_rebuild_keeps_the_damaged_file_and_says_that_baselines_are_lost(tmp_p
     assert done.old_file is not None
     assert done.old_file.read_bytes() == b"x" * 5000
     assert len(History(database).runs()) == 1
+
+
+def calibration(limit_bytes: int, **key: object) -> Calibration:
+    plain = CalibrationKey("iPhone16,1", "22G86", entitled=False, virtual=False)
+    return Calibration(
+        key=replace(plain, **key),  # type: ignore[arg-type]
+        udid="u",
+        alias="desk-1",
+        model="iPhone 15 Pro",
+        os="18.6",
+        measured_s=1.0,
+        stand_in=False,
+        limit_bytes=limit_bytes,
+        deaths=Deaths(2, ("signal 9",), 1, (3.5,)),
+        state=StateCost(64, 32),
+    )
+
+
+def test_a_calibration_holds_for_its_type_build_and_entitlement(history: History) -> None:
+    first, again = calibration(1), calibration(2)
+    entitled, virtual = calibration(3, entitled=True), calibration(4, virtual=True)
+    other_build = calibration(5, os_build="23A341")
+    for each in (first, entitled, virtual, other_build, again):
+        history.calibrate(each)
+    expected = (again, entitled, virtual, other_build)
+    assert history.calibrations() == {each.key: each for each in expected}
+
+
+def test_a_database_of_the_first_schema_takes_calibrations(history: History) -> None:
+    history.record(run(1))
+    with closing(sqlite3.connect(history.path)) as connection, connection:
+        connection.execute("DROP TABLE calibration")
+        connection.execute("PRAGMA user_version = 1")
+    history.calibrate(calibration(1))
+    assert [entry.run_id for entry in history.runs()] == [run(1).run_id]
+    assert len(history.calibrations()) == 1
+
+
+def test_a_rebuild_keeps_calibrations(history: History) -> None:
+    history.calibrate(calibration(1))
+    rebuild(history.path, history.path.parent)
+    assert [each.limit_bytes for each in history.calibrations().values()] == [1]

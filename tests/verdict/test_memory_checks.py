@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec import structs
 
 from orchestrator.verdict.judge import judge
 from tests.verdict.host_side import (
@@ -92,6 +93,22 @@ def test_a_limit_that_the_phone_does_not_say_leaves_the_peak_unmeasured() -> Non
     records[0]["available"] = 0
     check = check_of(judge(case_of(), encode(records)), "memory.peak")
     assert check.result == "unmeasured"
+
+
+@pytest.mark.parametrize(
+    ("calibrated_bytes", "result"),
+    [(LIMIT_BYTES, "pass"), (LIMIT_BYTES + 4 * MIB, "pass"), (LIMIT_BYTES - 400 * MIB, "fail")],
+)
+def test_a_limit_that_is_not_the_calibrated_one_fails(calibrated_bytes: int, result: str) -> None:
+    app = App()
+    phone = planned_phone(app.spec)
+    expected = structs.replace(phone.expected, limit_bytes=calibrated_bytes)
+    phone = structs.replace(phone, expected=expected)
+    check = check_of(judged(app, phone=phone), "memory.peak")
+    assert check.result == result
+    if result == "fail":
+        assert "calibration measured" in str(check.reason)
+        assert check.seq == 1
 
 
 class InvisibleStateApp(App):

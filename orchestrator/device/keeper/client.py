@@ -82,6 +82,7 @@ class KeeperClient:
         self._abandoned: set[int] = set()
         self._events = EventBuffer()
         self._detached = False
+        self._hangs = False  # it missed a deadline that it was to keep itself
         self._lost: DeviceError | None = None
 
     @classmethod
@@ -160,13 +161,18 @@ class KeeperClient:
         await self._stream.aclose()
 
     async def aclose(self) -> None:
-        """Kill the app if it still runs, and end the keeper. Never raises."""
+        """Kill the app if it still runs, and end the keeper. Never raises.
+
+        A keeper that hangs is killed at once: the phone then ends what it launched, and the next
+        keeper finds the lock free.
+        """
         if self._detached:
             return
         with anyio.CancelScope(shield=True):
-            deadline = Deadline.after(CLOSE_LIMIT_S)
-            with suppress(DeviceError):
-                await self._call(Close, "close", deadline)
+            deadline = Deadline.after(0.0 if self._hangs else CLOSE_LIMIT_S)
+            if not self._hangs:
+                with suppress(DeviceError):
+                    await self._call(Close, "close", deadline)
             await self._stream.aclose()
             await self._keeper_gone(deadline)
 
@@ -174,12 +180,19 @@ class KeeperClient:
         """Wait until the keeper's lock is free; past the deadline, kill the keeper."""
         while is_held(self.place):
             if deadline.passed:
-                # It holds its lock, so the pid is still its own.
-                if self.keeper_pid is not None:
-                    with suppress(ProcessLookupError):
-                        os.kill(self.keeper_pid, signal.SIGKILL)
+                await self._kill()
                 return
             await anyio.sleep(0.01)
+
+    async def _kill(self) -> None:
+        if self.keeper_pid is None:
+            return
+        with suppress(ProcessLookupError):
+            os.kill(self.keeper_pid, signal.SIGKILL)  # it holds its lock, so the pid is its own
+        # The lock goes with the last thread; a new keeper would be refused until then.
+        with anyio.move_on_after(KEEPER_GRACE_S):
+            while is_held(self.place):  # noqa: ASYNC110 - the kernel says nothing
+                await anyio.sleep(0.01)
 
     async def _greeted(self) -> None:
         greeting = await self._receive()
@@ -209,6 +222,7 @@ class KeeperClient:
                 await self._send(request(number, limit_s))
                 await self._until(lambda: number in self._replies or self._lost is not None)
         except TimeoutError as error:
+            self._hangs = True
             raise DeadlineExceededError(
                 self._alias, "host", phase, deadline.limit_s, remedy="The keeper process hangs"
             ) from error

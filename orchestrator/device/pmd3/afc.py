@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import posixpath
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -150,14 +151,50 @@ async def store(
             await afc.fclose(handle)
 
 
+async def extend(
+    afc: AfcService,
+    source: bytes | Path,
+    remote: str,
+    from_byte: int,
+    on_bytes: Callable[[int], None] | None = None,
+) -> None:
+    """Append what is behind `from_byte` of a file's content to what the phone has of it."""
+    handle = await afc.fopen(remote, "a")
+    try:
+        if isinstance(source, bytes):
+            await afc.fwrite(handle, source[from_byte:])
+        else:
+            await _stored(afc, handle, source, on_bytes, from_byte)
+    finally:
+        with anyio.CancelScope(shield=True), anyio.move_on_after(1):
+            await afc.fclose(handle)
+
+
+async def digest(afc: AfcService, remote: str) -> str:
+    """Return the SHA-256 of a file on the phone, read in chunks and kept nowhere."""
+    handle, content = await afc.fopen(remote, "r"), hashlib.sha256()
+    try:
+        while chunk := await afc.fread(handle, CHUNK_BYTES):
+            content.update(chunk)
+    finally:
+        with anyio.CancelScope(shield=True), anyio.move_on_after(1):
+            await afc.fclose(handle)
+    return content.hexdigest()
+
+
 def _files_below(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 async def _stored(
-    afc: AfcService, handle: int, source: Path, on_bytes: Callable[[int], None] | None
+    afc: AfcService,
+    handle: int,
+    source: Path,
+    on_bytes: Callable[[int], None] | None,
+    from_byte: int = 0,
 ) -> None:
     async with await anyio.open_file(source, "rb") as file:
+        await file.seek(from_byte)
         while chunk := await file.read(CHUNK_BYTES):
             await afc.fwrite(handle, chunk)
             if on_bytes is not None:

@@ -89,10 +89,21 @@ class Pmd3Link:
         *,
         deadline: Deadline,
         on_bytes: Callable[[int], None] | None = None,
+        from_byte: int = 0,
     ) -> None:
-        """Write a file or a folder into the app's container."""
+        """Write a file or a folder into the app's container, or the rest of a file."""
+        path = afc.container_path(remote_path)
         async with self._container(bundle_id, "push", deadline) as files:
-            await afc.store(files, source, afc.container_path(remote_path), on_bytes)
+            if from_byte:
+                await afc.extend(files, source, path, from_byte, on_bytes)
+            else:
+                await afc.store(files, source, path, on_bytes)
+
+    async def digest(self, bundle_id: str, remote_path: str, *, deadline: Deadline) -> str:
+        """Read a file of the container back and return its SHA-256."""
+        async with self._container(bundle_id, "digest", deadline) as files:
+            with self._missing("digest", remote_path):
+                return await afc.digest(files, afc.container_path(remote_path))
 
     async def list(
         self, bundle_id: str, remote_dir: str, *, deadline: Deadline
@@ -102,6 +113,14 @@ class Pmd3Link:
             with self._missing("list", remote_dir):
                 found = await afc.entries(files, afc.container_path(remote_dir))
         return found
+
+    async def tree(
+        self, bundle_id: str, remote_dir: str, *, deadline: Deadline
+    ) -> Sequence[RemoteFile]:
+        """Return all files below a folder in the app's container."""
+        async with self._container(bundle_id, "list", deadline) as files:
+            with self._missing("list", remote_dir):
+                return await afc.walk(files, afc.container_path(remote_dir))
 
     async def pull(
         self, bundle_id: str, remote_path: str, local: Path, *, deadline: Deadline

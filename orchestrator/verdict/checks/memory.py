@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from orchestrator.domain.calibration import differs
 from orchestrator.runlog.telemetry import AnyRecord, Evict, Hello, Sample, State, Tokens, Trim
 from orchestrator.verdict.check import Check, CheckInfo, Setting
 
@@ -21,12 +22,14 @@ class MemoryPeak(Check):
         title="The app keeps its memory headroom",
         meaning=(
             "The footprint, ballast of the scenario taken off, never passes the phone's limit less"
-            " the policy's headroom."
+            " the policy's headroom; the limit itself is what `fleet calibrate` measured, where it"
+            " did."
         ),
         causes=(
             "the weights of a larger class's package",
             "two states at once while the context is remade",
             "the Neural Engine refused the model and its weights count as the app's own",
+            "the memory entitlement did not arrive, or an update of iOS moved the limit",
         ),
         what_to_do=(
             "see in the report when the peak was: at a load, a trim, an eviction",
@@ -51,6 +54,7 @@ class MemoryPeak(Check):
                 if record.available > 0:
                     whole = record.footprint + record.available
                     self._limit = whole * self.setting.scenario.limit_ratio
+                    self._compare_with_calibration(record, whole)
                 self._tokens = self._sampled_tokens = self._ballast = 0
             case Tokens():
                 self._tokens += len(record.ids)
@@ -62,6 +66,18 @@ class MemoryPeak(Check):
                     self._judge(record, record.footprint - self._ballast)
             case _:
                 pass
+
+    def _compare_with_calibration(self, record: Hello, whole: int) -> None:
+        """A limit that moved since it was measured: an entitlement that did not arrive, or iOS."""
+        expected = self.setting.phone.expected.limit_bytes
+        if expected is not None and differs(whole, expected):
+            mib = 1024**2
+            self.faults.add(
+                record,
+                f"the phone's limit is {whole / mib:.0f} MiB, calibration measured"
+                f" {expected / mib:.0f} MiB",
+                whole,
+            )
 
     def _ballast_may_differ(self) -> bool:
         """Between samples the ballast is known only where the scenario does not move it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from orchestrator.virtual.faults.base import Fault
@@ -16,6 +17,31 @@ class Unplug(Fault, frozen=True, tag="unplug"):
     async def begin(self, stage: Stage) -> Undo | None:  # noqa: D102 - of the base
         await stage.farm.unplug(stage.phone)
         return lambda: stage.farm.plug_in(stage.phone)
+
+
+class UnplugAtWrite(Fault, frozen=True, tag="unplug_at_write"):
+    """Pull the cable when `at_byte` more bytes were written over AFC; undone, it is plugged in.
+
+    What was written until then stays, as on a phone that acknowledged it.
+    """
+
+    at_byte: int
+
+    async def begin(self, stage: Stage) -> Undo | None:  # noqa: D102
+        farm, phone = stage.farm, stage.phone
+
+        def pull() -> None:
+            farm.mux.detach(phone)  # before the write is answered
+            farm.faults.hold(asyncio.ensure_future(farm.unplug(phone)))
+
+        storage = phone.settings.storage
+        storage.cut_after_bytes, storage.on_cut = max(0, self.at_byte), pull
+
+        async def restore() -> None:
+            storage.cut_after_bytes = storage.on_cut = None
+            await farm.plug_in(phone)
+
+        return restore
 
 
 class Replug(Fault, frozen=True, tag="replug"):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 AnyFault: TypeAlias = (
     cable.Unplug
+    | cable.UnplugAtWrite
     | cable.Replug
     | cable.HubLoss
     | cable.Reboot

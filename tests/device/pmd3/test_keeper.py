@@ -8,7 +8,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from signal import SIGKILL
+from signal import SIGKILL, SIGSTOP
 from typing import TYPE_CHECKING
 
 import anyio
@@ -26,7 +26,7 @@ from orchestrator.device.keeper.place import KeeperPlace, is_held, living, place
 from orchestrator.device.keeper.start import KeeperStarter
 from orchestrator.device.pmd3.link import Pmd3Link
 from orchestrator.domain.deadline import Deadline
-from orchestrator.domain.errors import DeviceError
+from orchestrator.domain.errors import DeadlineExceededError, DeviceError
 from orchestrator.domain.iphone import by_product_type
 from orchestrator.domain.outcome import Cause
 from tests.device.farm import ROOT, FarmProcess
@@ -161,6 +161,36 @@ async def test_all_phones_have_sessions_at_the_same_time(
             tasks.start_soon(run, Pmd3Link(phone, source.address, broker), code)
     codes = [getattr(exits[phone.udid], "exit_code", None) for phone in found.phones]
     assert codes == [0, 1, 2]
+
+
+async def test_a_keeper_that_hangs_is_killed_and_replaced_and_the_others_go_on(
+    found: Discovery,
+    source: UsbmuxSource,
+    starter: KeeperStarter,
+    keepers: Path,
+    installed: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("orchestrator.device.keeper.client.KEEPER_GRACE_S", 1.0)
+    broker = KeeperBroker(starter, root=keepers, die_with_parent=True)
+    links = [Pmd3Link(phone, source.address, broker) for phone in found.phones]
+    hung, *others = [await link.developer(deadline=soon()) for link in links]
+    apps = [await one.launch(installed, {}, deadline=soon()) for one in others]
+    pids = [hung.keeper_pid, *(one.keeper_pid for one in others)]
+    assert hung.keeper_pid is not None
+    os.kill(hung.keeper_pid, SIGSTOP)
+    with pytest.raises(DeadlineExceededError, match="keeper process hangs"):
+        await hung.physical_memory_bytes(deadline=Deadline.after(0.1))
+    await hung.aclose()
+    await until_gone(hung.keeper_pid)
+    replaced = await links[0].developer(deadline=soon())
+    app = await replaced.launch(installed, {}, deadline=soon())
+    assert await replaced.is_running(app, deadline=soon())
+    assert [one.keeper_pid for one in others] == pids[1:]
+    for one, pid in zip(others, apps, strict=True):
+        assert await one.is_running(pid, deadline=soon())
+    for one in (replaced, *others):
+        await one.aclose()
 
 
 async def test_a_start_that_was_given_up_does_not_answer_for_the_next_one(

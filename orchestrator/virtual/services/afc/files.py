@@ -70,10 +70,14 @@ class OpenFiles:
     def _write(self, body: bytes) -> Reply:
         (handle,) = struct.unpack_from("<Q", body)
         descriptor, data = self._descriptor(handle), memoryview(body)[8:]
-        fitting = rest = data[: self._storage.take(len(data))]
+        before_cut = self._storage.until_cut(len(data))
+        fitting = rest = data[: self._storage.take(before_cut)]
         while rest:
             rest = rest[os.write(descriptor, rest) :]
         _stamp(descriptor)
+        if before_cut < len(data):
+            self._storage.cut()
+            raise ConnectionAbortedError(errno.ECONNABORTED, "unplugged on order")
         if len(fitting) < len(data):  # what fits is written, as a file system does
             raise OSError(errno.ENOSPC, "the disk is full")
         return Reply.status()

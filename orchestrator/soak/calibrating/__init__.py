@@ -1,0 +1,1 @@
+"""`fleet calibrate`: what a phone does at its limit, read from short runs with ballast to death."""
