@@ -24,12 +24,14 @@ public struct LineBuffer: Sendable {
   }
 
   /// Writes a whole number.
+  @inlinable
   public mutating func field(_ name: StaticString, _ value: some FixedWidthInteger) {
     key(name)
     append(value)
   }
 
   /// Writes a whole number or `null`.
+  @inlinable
   public mutating func field(_ name: StaticString, _ value: (some FixedWidthInteger)?) {
     if let value { field(name, value) } else { null(name) }
   }
@@ -68,12 +70,14 @@ public struct LineBuffer: Sendable {
   }
 
   /// Writes the name of a case.
+  @inlinable
   public mutating func field<Value: RawRepresentable>(_ name: StaticString, _ value: Value)
   where Value.RawValue == String {
     field(name, value.rawValue)
   }
 
   /// Writes a list of whole numbers.
+  @inlinable
   public mutating func field(
     _ name: StaticString, _ values: some Sequence<some FixedWidthInteger>
   ) {
@@ -115,7 +119,8 @@ public struct LineBuffer: Sendable {
     return buffer.bytes
   }
 
-  private mutating func key(_ name: StaticString) {
+  @usableFromInline
+  mutating func key(_ name: StaticString) {
     separate()
     raw("\"")
     raw(name)
@@ -123,17 +128,20 @@ public struct LineBuffer: Sendable {
     needsComma = false
   }
 
-  private mutating func separate() {
+  @usableFromInline
+  mutating func separate() {
     if needsComma { bytes.append(UInt8(ascii: ",")) }
     needsComma = true
   }
 
-  private mutating func open(_ bracket: StaticString) {
+  @usableFromInline
+  mutating func open(_ bracket: StaticString) {
     raw(bracket)
     needsComma = false
   }
 
-  private mutating func close(_ bracket: StaticString) {
+  @usableFromInline
+  mutating func close(_ bracket: StaticString) {
     raw(bracket)
     needsComma = true
   }
@@ -143,15 +151,16 @@ public struct LineBuffer: Sendable {
     needsComma = true
   }
 
-  private mutating func append(_ value: some FixedWidthInteger) {
-    var magnitude = UInt64(truncatingIfNeeded: value.magnitude)
-    if value < 0 { bytes.append(UInt8(ascii: "-")) }
-    let start = bytes.count
-    repeat {
-      bytes.append(UInt8(ascii: "0") + UInt8(magnitude % 10))
-      magnitude /= 10
-    } while magnitude > 0
-    bytes[start...].reverse()
+  // Inlined where it is called: another module would call it through the witness table of its integer's type.
+  @inlinable
+  mutating func append(_ value: some FixedWidthInteger) {
+    append(magnitude: UInt64(truncatingIfNeeded: value.magnitude), isNegative: value < 0)
+  }
+
+  @usableFromInline
+  mutating func append(magnitude: UInt64, isNegative: Bool) {
+    if isNegative { bytes.append(UInt8(ascii: "-")) }
+    DecimalDigits.append(magnitude, to: &bytes)
     needsComma = true
   }
 
@@ -212,5 +221,23 @@ public struct LineBuffer: Sendable {
       append(value)
     }
     close("}")
+  }
+}
+
+/// Decimal digits.
+public enum DecimalDigits {
+  private static let mostDigits = 20
+
+  /// Appends the digits of a number without an allocation of its own.
+  public static func append(_ number: UInt64, to bytes: inout [UInt8]) {
+    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: mostDigits) { digits in
+      var (rest, start) = (number, mostDigits)
+      repeat {
+        start -= 1
+        digits[start] = UInt8(ascii: "0") + UInt8(rest % 10)
+        rest /= 10
+      } while rest > 0
+      bytes.append(contentsOf: digits[start...])
+    }
   }
 }

@@ -5,20 +5,24 @@
 /// Source: FIPS 180-4, section 6.2.
 public struct SHA256: Sendable {
   private var state = Self.initialState
-  private var block: [UInt8] = []
+  /// Bytes that do not fill a block yet: the first `held` of 64.
+  private var block = [UInt8](repeating: 0, count: blockBytes)
+  private var held = 0
   private var byteCount: UInt64 = 0
   private var schedule = [UInt32](repeating: 0, count: 64)
 
+  private static let blockBytes = 64
+
   /// The hash of no bytes so far.
-  public init() { block.reserveCapacity(64) }
+  public init() {}
 
   /// Takes in more bytes.
+  @inlinable
   public mutating func update(_ bytes: some Sequence<UInt8>) {
-    for byte in bytes {
-      block.append(byte)
-      byteCount += 1
-      if block.count == 64 { absorbBlock() }
+    let isTaken: Void? = bytes.withContiguousStorageIfAvailable {
+      absorb(UnsafeRawBufferPointer($0))
     }
+    if isTaken == nil { Array(bytes).withUnsafeBytes { absorb($0) } }
   }
 
   /// Ends the stream.
@@ -26,8 +30,8 @@ public struct SHA256: Sendable {
   /// - Returns: The digest, 32 bytes.
   public consuming func finalize() -> [UInt8] {
     let bitCount = byteCount * 8
-    update([0x80])
-    while block.count != 56 { update([0]) }
+    let zeros = (Self.blockBytes + 55 - held) % Self.blockBytes
+    update([0x80] + [UInt8](repeating: 0, count: zeros))
     update((0..<8).map { UInt8(truncatingIfNeeded: bitCount >> (56 - 8 * $0)) })
     return state.flatMap { word in
       (0..<4).map { UInt8(truncatingIfNeeded: word >> (24 - 8 * $0)) }
@@ -43,40 +47,74 @@ public struct SHA256: Sendable {
     return Hexadecimal.text(of: hash.finalize())
   }
 
-  private mutating func absorbBlock() {
-    for index in 0..<16 {
-      let start = index * 4
-      schedule[index] =
-        UInt32(block[start]) << 24 | UInt32(block[start + 1]) << 16
-        | UInt32(block[start + 2]) << 8 | UInt32(block[start + 3])
+  /// Whole blocks are hashed where they lie: each line of a journal passes here.
+  @usableFromInline
+  mutating func absorb(_ bytes: UnsafeRawBufferPointer) {
+    byteCount += UInt64(bytes.count)
+    var offset = 0
+    if held > 0 {
+      offset = hold(bytes, from: 0)
+      if held < Self.blockBytes { return }
+      held = 0
+      block.withUnsafeBytes { Self.compress($0, &state, &schedule) }
     }
-    for index in 16..<64 {
-      let early = schedule[index - 15]
-      let late = schedule[index - 2]
-      let sigma0 = rotate(early, 7) ^ rotate(early, 18) ^ (early >> 3)
-      let sigma1 = rotate(late, 17) ^ rotate(late, 19) ^ (late >> 10)
-      schedule[index] = schedule[index - 16] &+ sigma0 &+ schedule[index - 7] &+ sigma1
+    while bytes.count - offset >= Self.blockBytes {
+      let end = offset + Self.blockBytes
+      Self.compress(UnsafeRawBufferPointer(rebasing: bytes[offset..<end]), &state, &schedule)
+      offset = end
     }
-    block.removeAll(keepingCapacity: true)
-    compress()
+    _ = hold(bytes, from: offset)
   }
 
-  private mutating func compress() {
+  /// Fills the block that is not full yet and returns where the rest begins.
+  private mutating func hold(_ bytes: UnsafeRawBufferPointer, from offset: Int) -> Int {
+    let end = min(bytes.count, offset + Self.blockBytes - held)
+    for index in offset..<end {
+      block[held] = bytes[index]
+      held += 1
+    }
+    return end
+  }
+
+  private static func compress(
+    _ block: UnsafeRawBufferPointer, _ state: inout [UInt32], _ schedule: inout [UInt32]
+  ) {
+    schedule.withUnsafeMutableBufferPointer { words in
+      for index in 0..<16 {
+        words[index] = UInt32(
+          bigEndian: block.loadUnaligned(fromByteOffset: index * 4, as: UInt32.self))
+      }
+      for index in 16..<64 {
+        let early = words[index - 15]
+        let late = words[index - 2]
+        let sigma0 = rotate(early, 7) ^ rotate(early, 18) ^ (early >> 3)
+        let sigma1 = rotate(late, 17) ^ rotate(late, 19) ^ (late >> 10)
+        words[index] = words[index - 16] &+ sigma0 &+ words[index - 7] &+ sigma1
+      }
+      mix(words, &state)
+    }
+  }
+
+  private static func mix(
+    _ schedule: UnsafeMutableBufferPointer<UInt32>, _ state: inout [UInt32]
+  ) {
     var (a, b, c, d) = (state[0], state[1], state[2], state[3])
     var (e, f, g, h) = (state[4], state[5], state[6], state[7])
-    for index in 0..<64 {
-      let sum1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)
-      let choice = (e & f) ^ (~e & g)
-      let first = h &+ sum1 &+ choice &+ Self.constants[index] &+ schedule[index]
-      let sum0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)
-      let majority = (a & b) ^ (a & c) ^ (b & c)
-      (h, g, f, e) = (g, f, e, d &+ first)
-      (d, c, b, a) = (c, b, a, first &+ sum0 &+ majority)
+    constants.withUnsafeBufferPointer { constants in
+      for index in 0..<64 {
+        let sum1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)
+        let choice = (e & f) ^ (~e & g)
+        let first = h &+ sum1 &+ choice &+ constants[index] &+ schedule[index]
+        let sum0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)
+        let majority = (a & b) ^ (a & c) ^ (b & c)
+        (h, g, f, e) = (g, f, e, d &+ first)
+        (d, c, b, a) = (c, b, a, first &+ sum0 &+ majority)
+      }
     }
     for (index, word) in [a, b, c, d, e, f, g, h].enumerated() { state[index] &+= word }
   }
 
-  private func rotate(_ word: UInt32, _ count: UInt32) -> UInt32 {
+  private static func rotate(_ word: UInt32, _ count: UInt32) -> UInt32 {
     word >> count | word << (32 - count)
   }
 

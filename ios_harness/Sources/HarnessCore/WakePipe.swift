@@ -23,17 +23,21 @@ public final class WakePipe: Sendable {
     chost_close(writer)
   }
 
-  /// Wakes the reader; many calls before it reads are one.
+  /// Wakes the reader; many calls before it is armed again are one.
   public func wake() {
     if isWoken.exchange(true, ordering: .acquiringAndReleasing) { return }
     _ = chost_write_all(writer, [1], 1)
   }
 
-  /// Takes the waking in. Call it before looking at what changed.
+  /// Takes the waking in. None follows until `arm`: a reader that comes back by itself costs the wakers nothing.
   public func takeIn() {
     var bytes = [UInt8](repeating: 0, count: 16)
     _ = chost_read(reader, &bytes, 16)
-    // Only now: a waking before this is seen by the caller, one after it writes a byte again.
+  }
+
+  /// Lets wakings through again. Call it before looking at what changed.
+  public func arm() {
+    // A waking before this is seen by the caller, one after it writes a byte again.
     isWoken.store(false, ordering: .sequentiallyConsistent)
   }
 }

@@ -67,7 +67,10 @@ final class ControlConnection {
   }
 
   /// Sends what the socket takes. Replies go between records, never into one.
-  func send() {
+  ///
+  /// - Returns: Bytes that the socket took.
+  func send() -> Int {
+    var sent = 0
     if output.isEmpty, let offset = journalOffset {
       output = reader.lines(from: offset)
       journalOffset = offset + output.count
@@ -77,9 +80,11 @@ final class ControlConnection {
         chost_send(descriptor, $0.baseAddress, Int64($0.count))
       }
       if count < 0, !Self.mayComeLater(count) { close() }
-      output.removeFirst(max(0, Int(count)))
+      sent = max(0, Int(count))
+      output.removeFirst(sent)
     }
     if closesWhenSent, output.isEmpty { close() }
+    return sent
   }
 
   private static func isTooLong(_ line: ArraySlice<UInt8>) -> Bool {

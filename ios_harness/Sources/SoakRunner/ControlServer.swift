@@ -29,11 +29,16 @@ final class ControlServer {
   private let wake: WakePipe
   private unowned let desk: any ControlDesk
   private var connections: [ControlConnection] = []
+  /// Until then records do not wake this thread; nil when they do.
+  private var quietUntilNs: Int64?
+  private var sentBytes = 0
 
   /// Time for a client to show the token.
   private static let helloLimitNs: Int64 = 10_000_000_000
   /// Beyond it a new client is turned away.
   private static let mostConnections = 8
+  /// Records that come in a row are sent this often: a wake for each would cost the pipeline more than its writing.
+  private static let gatherNs: Int64 = 20_000_000
   private static let drainLimitNs: Int64 = 5_000_000_000
   private static let farewellLimitNs: Int64 = 500_000_000
 
@@ -56,6 +61,8 @@ final class ControlServer {
   ///
   /// - Parameter deadlineNs: Returns by then at the latest.
   func serve(untilNs deadlineNs: Int64) {
+    armIfQuiet()
+    let deadlineNs = min(deadlineNs, quietUntilNs ?? deadlineNs)
     var watches = [watch(listener), watch(wake.reader)]
     watches += connections.map { connection in
       watch(
@@ -63,13 +70,28 @@ final class ControlServer {
     }
     let waitMs = min(max(0, (deadlineNs - clock.nowNs + 999_999) / 1_000_000), 10_000)
     _ = chost_poll(&watches, Int32(watches.count), Int32(waitMs))
-    if watches[1].input { wake.takeIn() }
+    if watches[1].input {
+      wake.takeIn()
+      quietUntilNs = clock.nowNs + Self.gatherNs
+    }
     for (connection, watch) in zip(connections, watches.dropFirst(2)) {
       if watch.input { connection.receive().forEach { answer($0, connection) } }
-      if watch.output { connection.send() }
+      if watch.output { sentBytes += connection.send() }
     }
     if watches[0].input { accept() }
     dropClosed()
+  }
+
+  /// Goes on looking by the clock as long as there was something to send, and has itself woken when there was not.
+  private func armIfQuiet() {
+    guard let untilNs = quietUntilNs, clock.nowNs >= untilNs else { return }
+    if sentBytes > 0 {
+      quietUntilNs = clock.nowNs + Self.gatherNs
+      sentBytes = 0
+    } else {
+      quietUntilNs = nil
+      wake.arm()
+    }
   }
 
   /// Gives the client what is left, for a limited time, and the end of the stream.

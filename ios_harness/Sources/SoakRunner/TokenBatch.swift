@@ -4,43 +4,50 @@ import HarnessCore
 import StreamingLM
 
 /// Samples in hand: one `tokens` record holds at most 8 of them or 250 ms.
+///
+/// A sample is only kept here; text and lists are made when the record is due. Between two predictions nothing is in the
+/// processor's caches, so that the same work costs several times as much for each sample as it does for eight at once.
 struct TokenBatch {
   private static let mostSamples = 8
   private static let longestNs: Int64 = 250_000_000
 
   private(set) var samples: [Sample] = []
-  private var text = ""
-  private var textBytes = 0
+
+  /// Nothing in hand.
+  init() { samples.reserveCapacity(Self.mostSamples) }
 
   /// Takes a sample in hand.
   ///
-  /// - Parameters:
-  ///   - sample: The sample.
-  ///   - shown: What a person saw for it.
   /// - Returns: Whether the record is due: it is full, or the next sample would come too late for it.
-  mutating func add(_ sample: Sample, _ shown: TurnView.Shown) -> Bool {
+  mutating func add(_ sample: Sample) -> Bool {
     samples.append(sample)
-    text += shown.text
-    textBytes += shown.byteCount
     let stepNs = sample.prediction.endNs - sample.prediction.startNs
     let spanNs = sample.prediction.endNs - samples[0].prediction.endNs + stepNs
     return samples.count == Self.mostSamples || spanNs > Self.longestNs
   }
 
   /// Forgets what was written.
-  mutating func clear() {
-    samples.removeAll(keepingCapacity: true)
-    text = ""
-    textBytes = 0
-  }
+  mutating func clear() { samples.removeAll(keepingCapacity: true) }
 
-  /// Writes the fields of the `tokens` record; `uncounted` rows are missing from the app's count.
-  func write(to line: inout LineBuffer, uncounted: Int) {
-    line.field("ids", samples.map(\.token))
-    line.field("n", samples.map { $0.rows - uncounted })
+  /// Writes the fields of the `tokens` record.
+  ///
+  /// - Parameters:
+  ///   - line: The record.
+  ///   - view: Is shown the samples.
+  ///   - uncounted: Rows that are missing from the app's count.
+  func write(to line: inout LineBuffer, _ view: inout TurnView, uncounted: Int) {
+    var text = ""
+    var textBytes = 0
+    for sample in samples {
+      let shown = view.show(sample)
+      text += shown.text
+      textBytes += shown.byteCount
+    }
+    line.field("ids", samples.lazy.map { $0.token })
+    line.field("n", samples.lazy.map { $0.rows - uncounted })
     line.field("state", samples.first?.prediction.state)
-    line.field("start_ns", samples.map(\.prediction.startNs))
-    line.field("end_ns", samples.map(\.prediction.endNs))
+    line.field("start_ns", samples.lazy.map { $0.prediction.startNs })
+    line.field("end_ns", samples.lazy.map { $0.prediction.endNs })
     line.field("text_bytes", textBytes)
     line.field("text", text)
   }

@@ -94,7 +94,7 @@ package final class TurnRecorder {
     if batch.samples.isEmpty { return }
     try journal.record("tokens") { line in
       line.place(place)
-      batch.write(to: &line, uncounted: uncounted)
+      batch.write(to: &line, &view, uncounted: uncounted)
     }
     batch.clear()
   }
@@ -102,7 +102,7 @@ package final class TurnRecorder {
   private func take(_ sample: Sample) throws(SystemError) {
     gauges.rows.store(sample.rows - uncounted, ordering: .relaxed)
     gauges.tokensTotal.add(1, ordering: .relaxed)
-    if batch.add(sample, view.show(sample)) { try flush() }
+    if batch.add(sample) { try flush() }
   }
 
   private static func view(_ facts: ModelFacts, _ defects: Defects) -> TurnView {

@@ -4,13 +4,28 @@ import Synchronization
 
 /// A queue from one producer to one consumer that holds at most `capacity` elements: a full one suspends the producer.
 ///
-/// `AsyncThrowingStream` cannot push back: its bounded policies drop elements.
+/// `AsyncThrowingStream` cannot push back: its bounded policies drop elements. A consumer that waits is woken for what is
+/// urgent, or when the queue is half full: waking a thread costs more than all else that is done for an element.
 final class BoundedChannel<Element: Sendable>: Sendable {
   private struct State {
     var queue: [Element] = []
     var isEnded = false
     var consumer: CheckedContinuation<Element?, Never>?
     var producer: CheckedContinuation<Void, Never>?
+
+    /// The consumer that waits, with what it gets; nil when none waits or there is nothing.
+    mutating func delivery() -> Delivery? {
+      guard let consumer, !queue.isEmpty else { return nil }
+      self.consumer = nil
+      return Delivery(consumer: consumer, element: queue.removeFirst())
+    }
+  }
+
+  private struct Delivery {
+    let consumer: CheckedContinuation<Element?, Never>
+    let element: Element
+
+    func make() { consumer.resume(returning: element) }
   }
 
   private enum Reception {
@@ -26,12 +41,17 @@ final class BoundedChannel<Element: Sendable>: Sendable {
   init(capacity: Int) { self.capacity = max(1, capacity) }
 
   /// Hands an element over; suspends while the queue is full. Once ended, elements are dropped.
-  func send(_ element: Element) async {
-    while true {
-      if let consumer = offer(element) {
-        consumer.resume(element)
-        return
-      }
+  ///
+  /// Runs where its caller does: a change of executors costs two switches of threads, for each token.
+  ///
+  /// - Parameters:
+  ///   - element: Goes to the end of the queue.
+  ///   - isUrgent: Whether a consumer that waits is woken at once.
+  ///   - isolation: The caller's.
+  func send(
+    _ element: Element, isUrgent: Bool = true, isolation: isolated (any Actor)? = #isolation
+  ) async {
+    while !offer(element, isUrgent) {
       await withCheckedContinuation { (producer: CheckedContinuation<Void, Never>) in
         let isFree = state.withLock { state in
           if state.isEnded || state.queue.count < capacity { return true }
@@ -42,6 +62,9 @@ final class BoundedChannel<Element: Sendable>: Sendable {
       }
     }
   }
+
+  /// Wakes a consumer that waits if there is something for it.
+  func flush() { state.withLock { $0.delivery() }?.make() }
 
   /// The next element, or nil when the channel has ended.
   func next() async -> Element? {
@@ -61,34 +84,27 @@ final class BoundedChannel<Element: Sendable>: Sendable {
 
   /// Ends the channel; what is queued can still be received.
   func finish() {
-    let (consumer, producer) = state.withLock { state in
+    let (delivery, consumer, producer) = state.withLock { state in
       state.isEnded = true
+      let delivery = state.delivery()
       defer { (state.consumer, state.producer) = (nil, nil) }
-      return (state.consumer, state.producer)
+      return (delivery, state.consumer, state.producer)
     }
+    delivery?.make()
     consumer?.resume(returning: nil)
     producer?.resume()
   }
 
-  /// Where an accepted element goes.
-  private struct Acceptance {
-    let consumer: CheckedContinuation<Element?, Never>?
-
-    func resume(_ element: Element) { consumer?.resume(returning: element) }
-  }
-
-  /// Returns nil when the queue is full.
-  private func offer(_ element: Element) -> Acceptance? {
-    state.withLock { state in
-      if state.isEnded { return Acceptance(consumer: nil) }
-      if let consumer = state.consumer {
-        state.consumer = nil
-        return Acceptance(consumer: consumer)
-      }
-      if state.queue.count >= capacity { return nil }
+  /// Returns whether there was room.
+  private func offer(_ element: Element, _ isUrgent: Bool) -> Bool {
+    let (hasRoom, delivery) = state.withLock { state -> (Bool, Delivery?) in
+      if state.isEnded { return (true, nil) }
+      if state.queue.count >= capacity { return (false, state.delivery()) }
       state.queue.append(element)
-      return Acceptance(consumer: nil)
+      return (true, isUrgent || state.queue.count * 2 >= capacity ? state.delivery() : nil)
     }
+    delivery?.make()
+    return hasRoom
   }
 
   private static func receive(

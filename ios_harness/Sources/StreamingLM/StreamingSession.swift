@@ -2,6 +2,7 @@
 
 import Dispatch
 import HarnessCore
+import Synchronization
 
 /// What a view shows of a turn.
 public enum StreamElement: Sendable, Equatable {
@@ -23,14 +24,19 @@ public enum SessionError: Error, Equatable {
 ///
 /// The session owns the engine; its turns run on a queue of their own, because a prediction of 30 ms must not sit on
 /// Swift's shared pool. Elements pass through a bounded channel: a slow consumer suspends the turn between two
-/// predictions. A consumer that leaves cancels the turn.
+/// predictions. A consumer that leaves cancels the turn. Tokens that follow each other faster than a screen is drawn are
+/// handed over some at a time, the others at once.
 public actor StreamingSession {
   private let machine: TurnMachine
   private let text: any TokenText
   private let executor = QueueExecutor(label: "streaming-lm")
   private var assembler = UTF8Assembler()
   private var isBusy = false
+  private let clock = LaunchClock()
+  private var handedOverNs: Int64 = 0
 
+  /// Tokens wait for others no longer than half a frame of a fast screen.
+  private static let gatherNs: Int64 = 4_000_000
   /// Elements that may wait for the consumer.
   private static let channelCapacity = 16
 
@@ -49,7 +55,7 @@ public actor StreamingSession {
   public init(
     engine: sending any InferenceEngine, plan: ContextPlan, text: any TokenText = DecimalText()
   ) {
-    machine = TurnMachine(engine: engine, plan: plan, signals: signals, clock: LaunchClock())
+    machine = TurnMachine(engine: engine, plan: plan, signals: signals, clock: clock)
     self.text = text
   }
 
@@ -84,14 +90,34 @@ public actor StreamingSession {
     signals.isCancelled = false
     var elements = step(opening: prompt, limit)
     while let current = elements {
-      for element in current { await channel.send(.success(element)) }
+      for element in current.elements {
+        await channel.send(.success(element), isUrgent: isUrgent(element))
+      }
+      if !current.isToken { channel.flush() }  // what follows may take long
+      // A consumer that keeps up never suspends the turn; yielding takes two switches of threads.
+      if executor.hasWaitingJobs { await Task.yield() }
       if Task.isCancelled { signals.isCancelled = true }
       elements = step()
     }
   }
 
+  /// Whether an element may not wait for the next one.
+  private func isUrgent(_ element: StreamElement) -> Bool {
+    let nowNs = clock.nowNs
+    if case .token = element, nowNs - handedOverNs < Self.gatherNs { return false }
+    handedOverNs = nowNs
+    return true
+  }
+
+  /// What one step of a turn gave.
+  private struct StepResult {
+    let elements: [StreamElement]
+    /// Whether it was a token or a prediction: the next step takes about as long.
+    let isToken: Bool
+  }
+
   /// Opens a turn, or does its next step; nil when the turn is over. Never suspends.
-  private func step(opening prompt: [Token]? = nil, _ limit: Int? = nil) -> [StreamElement]? {
+  private func step(opening prompt: [Token]? = nil, _ limit: Int? = nil) -> StepResult? {
     var events: [TurnEvent] = []
     var isOver = false
     do {  // the sink does not throw, hence the machine does not
@@ -101,7 +127,10 @@ public actor StreamingSession {
         isOver = try !machine.advance { events.append($0) }
       }
     } catch { isOver = true }
-    return isOver ? nil : events.compactMap(element)
+    if isOver { return nil }
+    return StepResult(
+      elements: events.compactMap(element),
+      isToken: events.allSatisfy { if case .sampled = $0 { true } else { false } })
   }
 
   private func element(of event: TurnEvent) -> StreamElement? {
@@ -148,11 +177,19 @@ private final class Subscription: Sendable {
 /// A serial queue as an actor's executor.
 private final class QueueExecutor: SerialExecutor {
   private let queue: DispatchQueue
+  private let waiting = Atomic<Int>(0)
 
   init(label: String) { queue = DispatchQueue(label: label, qos: .userInitiated) }
 
+  /// Whether somebody waits for the job that runs now to suspend.
+  var hasWaitingJobs: Bool { waiting.load(ordering: .relaxed) > 0 }
+
   func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
-    queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+    waiting.add(1, ordering: .relaxed)
+    queue.async {
+      self.waiting.subtract(1, ordering: .relaxed)
+      job.runSynchronously(on: self.asUnownedSerialExecutor())
+    }
   }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import HarnessCore
+
 /// Turns ids into bytes of text. One id may give a part of a character.
 public protocol TokenText: Sendable {
   /// UTF-8 bytes of one id, maybe an incomplete sequence.
@@ -19,7 +21,11 @@ public struct DecimalText: TokenText {
   public init() {}
 
   /// The digits of the id.
-  public func bytes(of token: Token) -> [UInt8] { Array(token.description.utf8) }
+  public func bytes(of token: Token) -> [UInt8] {
+    var bytes: [UInt8] = token < 0 ? [UInt8(ascii: "-")] : []
+    DecimalDigits.append(UInt64(token.magnitude), to: &bytes)
+    return bytes
+  }
 }
 
 /// The text of a model that came with a table: the bytes of each id, by id.

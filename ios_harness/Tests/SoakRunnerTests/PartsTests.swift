@@ -34,8 +34,6 @@ import Testing
     #expect(over.hostBytes(after: 13) == 0)
   }
 
-  private let shown = TurnView.Shown(text: "a", byteCount: 1)
-
   private func sample(_ token: Token, from startMs: Int64, to endMs: Int64) -> Sample {
     let chunk = Chunk(ids: [token], start: 0, purpose: .decode)
     let span = PredictionSpan(startNs: startMs * 1_000_000, endNs: endMs * 1_000_000)
@@ -47,7 +45,7 @@ import Testing
   @Test func aBatchIsDueAtEightSamples() {
     var batch = TokenBatch()
     let due = (0..<8).map {
-      batch.add(sample(Token($0), from: Int64($0), to: Int64($0) + 1), shown)
+      batch.add(sample(Token($0), from: Int64($0), to: Int64($0) + 1))
     }
     #expect(due == [Bool](repeating: false, count: 7) + [true])
   }
@@ -55,7 +53,7 @@ import Testing
   @Test func aBatchIsDueBeforeTheNextSampleWouldPass250Ms() {
     var batch = TokenBatch()
     let due = (0..<3).map { index in
-      batch.add(sample(5, from: Int64(index) * 100, to: Int64(index + 1) * 100), shown)
+      batch.add(sample(5, from: Int64(index) * 100, to: Int64(index + 1) * 100))
     }
     #expect(due == [false, false, true])
   }
