@@ -120,6 +120,9 @@ public final class CoreMLEngine: AuditingEngine {
   /// Whether the model should be loaded again: announce it to the context window, which feeds all of the context again.
   public var wantsReload: Bool { ledger.isDue }
 
+  /// What the ledger has counted.
+  public var surfaceCount: Int { ledger.surfaces }
+
   /// Makes the states and touches them; loads the model again first where that is due, because a state is bound to the
   /// model that made it.
   public func makeState(for purpose: StatePurpose) throws(EngineError) {

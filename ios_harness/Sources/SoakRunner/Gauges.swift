@@ -12,6 +12,8 @@ package final class Gauges: Sendable {
   let rows = Atomic<Int>(0)
   /// Live state sets.
   let stateBytes = Atomic<Int>(0)
+  /// Surfaces that the engine may hold.
+  package let surfaces = Atomic<Int>(0)
   /// Ballast, and what a defect leaks.
   let ballastBytes = Atomic<Int>(0)
   /// Weights of the loaded model.

@@ -129,6 +129,7 @@ final class Soak {
   /// What is looked at before each step: the clock, the phase, the foreground and available memory.
   private func lookAround() throws(SystemError) {
     telemetry.gauges.phase = machine.window.phase
+    telemetry.gauges.surfaces.store(machine.surfaceCount, ordering: .relaxed)
     ending.endIfDue(after: plan.scenario.durationS)
     if let dueNs = returnNs, telemetry.clock.nowNs >= dueNs || ending.reason != nil {
       returnNs = nil

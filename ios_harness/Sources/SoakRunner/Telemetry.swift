@@ -187,7 +187,7 @@ package final class Telemetry: Sendable {
       line.field("ballast", gauges.ballastBytes.load(ordering: .relaxed))
       line.field("weights", gauges.weightsBytes.load(ordering: .relaxed))
       line.field("n", gauges.rows.load(ordering: .relaxed))
-      line.field("surfaces", 0)
+      line.field("surfaces", gauges.surfaces.load(ordering: .relaxed))
       line.field("tokens_total", gauges.tokensTotal.load(ordering: .relaxed))
       line.conditions(state)
     }

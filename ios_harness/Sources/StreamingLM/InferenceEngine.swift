@@ -115,6 +115,8 @@ public protocol InferenceEngine: AnyObject {
   var lastSpan: PredictionSpan? { get }
   /// Whether the engine asks to be loaded again, for the sake of what Core ML has leaked.
   var wantsReload: Bool { get }
+  /// Surfaces that predictions may have left behind since the model was loaded: Core ML's are limited in number.
+  var surfaceCount: Int { get }
   /// Makes the state set at its full length and touches it: the footprint steps once and then stays flat.
   func makeState(for purpose: StatePurpose) throws(EngineError)
   /// Gives the memory of the state set back before it returns.
@@ -130,6 +132,9 @@ public protocol InferenceEngine: AnyObject {
 extension InferenceEngine {
   /// false: nothing leaks.
   public var wantsReload: Bool { false }
+
+  /// 0: no surfaces.
+  public var surfaceCount: Int { 0 }
 
   /// nil: the caller's clock is good enough.
   public var lastSpan: PredictionSpan? { nil }

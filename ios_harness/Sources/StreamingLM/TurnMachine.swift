@@ -44,6 +44,9 @@ public final class TurnMachine {
   /// Bytes of one state set.
   public var stateBytes: Int { engine.stateBytes }
 
+  /// Surfaces that the engine may hold.
+  public var surfaceCount: Int { engine.surfaceCount }
+
   /// Plays one turn to its end.
   ///
   /// - Parameters:

@@ -16,19 +16,24 @@ import Testing
 
   init() throws { kit = try StandInKit() }
 
-  private func order(_ crumbs: Crumbs = Crumbs()) -> LoadOrder {
+  private static func order(_ crumbs: Crumbs = Crumbs()) -> LoadOrder {
     LoadOrder(
       memoryScale: 1, speed: EngineSpeed(decodeTokensPerS: 1, prefillTokensPerS: 1),
       speedShare: { 1 }, nonce: 0, endEvery: 0, sampling: .greedy, faults: [],
       clock: LaunchClock(), willDo: { about, _ in crumbs.words.append(about) })
   }
 
-  @Test func aKitIsReadByDigestAndLoads() throws {
-    let digest = try KitFolder.digest(kit.folder)
+  @Test func aKitIsReadByDigestAndLoads() async throws {
+    let (folder, cache) = (kit.folder, cache)
+    try await onOwnThread { try Self.readAndLoad(folder, cache) }
+  }
+
+  private static func readAndLoad(_ folder: URL, _ cache: URL) throws {
+    let digest = try KitFolder.digest(folder)
     let read = CoreMLSoakModel.reader(cache: cache)
     defer { try? FileManager.default.removeItem(at: cache) }
-    #expect(try read(kit.folder.path, String(repeating: "0", count: 64)) == nil)
-    let model = try #require(try read(kit.folder.path, digest))
+    #expect(try read(folder.path, String(repeating: "0", count: 64)) == nil)
+    let model = try #require(try read(folder.path, digest))
     #expect(model.facts.engine == "coreml" && model.facts.quantization == .int4)
     #expect(model.facts.capacity == 160 && model.facts.chunkWidths == [16])
     #expect(model.facts.weightsBytes == 18)

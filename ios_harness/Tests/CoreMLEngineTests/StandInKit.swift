@@ -107,6 +107,18 @@ final class StandInKit {
   }
 }
 
+/// Runs something that waits for asynchronous work, as a load does, on a thread of its own: on the threads of Swift's
+/// pool, of which there are as many as cores, the work that it waits for would never run.
+func onOwnThread<Value: Sendable>(
+  _ work: @escaping @Sendable () throws -> Value
+) async throws -> Value {
+  try await withCheckedThrowingContinuation { continuation in
+    do {
+      try Worker.start { continuation.resume(with: Result { try work() }) }
+    } catch { continuation.resume(throwing: error) }
+  }
+}
+
 extension InferenceEngine {
   /// Feeds a prompt and returns the tokens that follow.
   func generate(_ count: Int, after prompt: [Token]) throws -> [Token] {
