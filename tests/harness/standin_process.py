@@ -53,6 +53,22 @@ def slow() -> dict[str, float]:
     return {"decode_tokens_per_s": 200.0, "prefill_tokens_per_s": 20000.0}
 
 
+def one_long_turn() -> Record:
+    """Changes to `scenario`: a single turn at `slow` speed, without trims, end tokens or an end.
+
+    Whatever the test does then, however late on a busy machine, it does while a token is decoded.
+    """
+    policy = scenario()["policy"]
+    return {
+        "speed": slow(),
+        "duration_s": 3600.0,
+        "stop_after_tokens": None,
+        "end_every": 0,
+        "policy": {**policy, "budget_tokens": {"6gb": 4096, "8gb": 4096, "12gb": 4096}},
+        "prompts": {**scenario()["prompts"], "turn_limit": 1_000_000},
+    }
+
+
 class Client:
     """Lines of one connection, with a deadline on every wait."""
 

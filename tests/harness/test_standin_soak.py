@@ -18,6 +18,7 @@ from tests.harness.standin_process import (
     REPO_ROOT,
     Record,
     StandIn,
+    one_long_turn,
     slow,
 )
 
@@ -155,7 +156,7 @@ def test_a_kernel_warning_on_stdin_evicts(launch: Launcher) -> None:
     app = launch()
     client = app.connect()
     client.hello()
-    app.start(client, stop_after_tokens=None, speed=slow())
+    app.start(client, **one_long_turn())
     app.await_journal(b'"kind":"tokens"')
     app.condition(n=1, event="memory_warning")
     app.await_journal(b'"reason":"memory_warning","warnings":[1]')
