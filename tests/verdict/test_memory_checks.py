@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from msgspec import structs
 
@@ -206,6 +208,19 @@ def test_what_hello_says_of_its_quantization_decides_nothing() -> None:
     records = App().run()
     records[0]["quantization"] = "int4"
     assert check_of(judge(case_of(), encode(records)), "quant.matches-device").result == "pass"
+
+
+def test_the_own_model_of_an_app_that_was_given_is_unmeasured() -> None:
+    case = case_of()
+    given = msgspec.structs.replace(
+        case.plan, app=msgspec.structs.replace(case.plan.app, kind="supplied")
+    )
+    records = App().run()
+    records[0]["engine"] = "custom"
+    next(row for row in records if row["kind"] == "load")["digest"] = "0" * 64
+    for plan, result in ((given, "unmeasured"), (case.plan, "fail")):
+        judged = judge(dataclasses.replace(case, plan=plan), encode(records))
+        assert check_of(judged, "quant.matches-device").result == result
 
 
 def test_a_model_that_was_never_loaded_is_unmeasured() -> None:

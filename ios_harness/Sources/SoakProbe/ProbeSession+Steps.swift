@@ -5,11 +5,19 @@ import StreamingLM
 
 /// Reports of a pipeline that is not a `TurnMachine`, in the order in which they happen.
 extension ProbeSession {
-  /// A turn begins; the whole prompt will be fed.
-  public func turnBegins(prompt: [Token]) throws {
+  /// A turn begins.
+  ///
+  /// - Parameters:
+  ///   - prompt: As `nextTurn` gave it.
+  ///   - used: What will be fed: the token that the last turn left unfed, if there is one, and the prompt. Empty when
+  ///     the prompt is refused; nil is the prompt.
+  ///   - carried: How many ids of `used` the last turn left.
+  /// - Throws: `SystemError` when the journal cannot be written.
+  public func turnBegins(prompt: [Token], used: [Token]? = nil, carried: Int = 0) throws {
     set(phase: .prefill)
     state.generated = 0
-    try record(.opening(prompt: prompt, limit: turnLimit))
+    try record(
+      .opening(prompt: prompt, used: used ?? prompt, carried: carried, limit: turnLimit))
   }
 
   /// A state set (the key/value cache) was made.
@@ -77,9 +85,10 @@ extension ProbeSession {
   /// - Parameter before: Rows before it.
   /// - Throws: `SystemError` when the journal cannot be written.
   public func willEvict(before: Int) throws {
+    // The first sample belongs to the prompt's prediction, and so does the eviction that follows it.
+    let phase = state.phase == .decode && state.generated <= 1 ? .prefill : state.phase
     try record(
-      .eviction(
-        before: before, phase: state.phase, state: state.id, warnings: signals.openWarnings))
+      .eviction(before: before, phase: phase, state: state.id, warnings: signals.openWarnings))
   }
 
   /// The user interface shows the notice of the last trim or eviction.
@@ -98,6 +107,10 @@ extension ProbeSession {
   }
 
   private func span(from startNs: Int64) -> PredictionSpan {
-    PredictionSpan(startNs: startNs, endNs: clock.nowNs)
+    // The first sample comes from the prompt's last chunk, which has ended already.
+    if startNs != state.span.startNs {
+      state.span = PredictionSpan(startNs: startNs, endNs: clock.nowNs)
+    }
+    return state.span
   }
 }

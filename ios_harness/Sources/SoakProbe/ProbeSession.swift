@@ -20,6 +20,8 @@ public final class ProbeSession {
     var bytes = 0
     var phase = PipelinePhase.idle
     var generated = 0
+    /// The last prediction that was reported.
+    var span = PredictionSpan(startNs: -1, endNs: -1)
   }
 
   init(plan: SoakPlan, launch: SoakLaunch) {
@@ -94,6 +96,9 @@ public final class ProbeSession {
     try telemetry.registerHandler()
     launch.didOpen()  // samples are taken from here on
   }
+
+  /// Says how many surfaces the engine may hold, for the samples to come; 0 until it is said.
+  public func holds(surfaces: Int) { telemetry.gauges.surfaces.store(surfaces, ordering: .relaxed) }
 
   /// Announces something that a process may die of: `load`, `predict`, `state`.
   public func willDo(_ about: String, _ detail: String) throws {

@@ -4,10 +4,12 @@ import HarnessCore
 
 /// Events of a pipeline that is not `TurnMachine`, for apps that bring their own.
 extension TurnEvent {
-  /// A turn begins; nothing is pending and the whole prompt is used.
-  package static func opening(prompt: [Token], limit: Int?) -> TurnEvent {
+  /// A turn begins, with `carried` ids that were pending in front of the prompt; one that is refused uses nothing.
+  package static func opening(
+    prompt: [Token], used: [Token], carried: Int, limit: Int?
+  ) -> TurnEvent {
     let opening = TurnOpening(
-      prompt: prompt, used: prompt, carried: 0, askedCount: prompt.count)
+      prompt: prompt, used: used, carried: carried, askedCount: prompt.count + carried)
     return .opened(opening, limit: limit)
   }
 

@@ -9,46 +9,67 @@ import HostPlatform
 import SoakProbe
 import StreamingLM
 
-let budget = 64
-let stateBytes = budget * 64
+let (budget, stateBytes) = (64, 64 * 64)
 
 @Sendable func soak(_ session: ProbeSession) throws {
-  var context: [Token] = []
+  // Ids that the state has consumed, ids of this turn, and the one that was sampled and not fed.
+  var (context, turn, pending) = ([Token](), [Token](), [Token]())
+  // Why the next state will be made; nil while there is one.
+  var nextState: StatePurpose? = .conversation
+  var (startNs, generated): (Int64, Int) = (0, 0)
   func feed(_ ids: [Token], _ purpose: PredictionPurpose) throws {
+    if let nextState { try session.stateMade(bytes: stateBytes, for: nextState) }
+    nextState = nil
     let chunk = Chunk(ids: ids, start: context.count, purpose: purpose)
-    try session.prefilled(chunk, startNs: session.clock.nowNs)
+    startNs = session.clock.nowNs
+    session.clock.sleep(untilNs: startNs + 1_000_000)  // the work of a prediction
     context += ids
+    if purpose != .decode { try session.prefilled(chunk, startNs: startNs) }
   }
-  func shrink(_ upheaval: ContextWindow.Upheaval) throws {
-    let kept = upheaval == .trim ? Array(context.suffix(budget / 4)) : []
-    if upheaval == .trim { try session.willTrim(before: context.count, kept: kept, incoming: 1) }
-    if upheaval == .eviction { try session.willEvict(before: context.count) }
-    try session.stateReleased(for: upheaval == .trim ? .trim : .evict)
-    try session.stateMade(bytes: stateBytes, for: upheaval == .trim ? .trim : .resume)
-    context = []
-    if !kept.isEmpty { try feed(kept, .trim) }
-    try session.noticeShown(for: upheaval)
+  func drop(_ purpose: StatePurpose, next: StatePurpose) throws {
+    try session.stateReleased(for: purpose)
+    (context, nextState) = ([], next)
+  }
+  func trimIfDue(for incoming: Int) throws {
+    if context.isEmpty || context.count + incoming <= budget { return }
+    let kept = Array(context.suffix(min(budget / 2, budget - incoming)))
+    try session.willTrim(before: context.count, kept: kept, incoming: incoming)
+    try drop(.trim, next: .trim)
+    try feed(kept, .trim)
+    try session.noticeShown(for: .trim)
+  }
+  func evictIfWarned() throws {
+    if !session.signals.isWarned { return }
+    if context.isEmpty { return session.signals.answerWarnings() }
+    try session.willEvict(before: context.count)
+    try drop(.evict, next: .resume)
+    try session.noticeShown(for: .eviction)
   }
   try session.modelLoaded(tookMs: 1, computeUnits: "none", isCold: true)
   while !session.isOver {
+    try evictIfWarned()
     let (prompt, isConversationStart) = session.nextTurn()
-    if isConversationStart, !context.isEmpty { try session.stateReleased(for: .end) }
-    if isConversationStart { context = [] }
-    try session.turnBegins(prompt: prompt)
-    if isConversationStart { try session.stateMade(bytes: stateBytes, for: .conversation) }
-    if context.count + prompt.count > budget { try shrink(.trim) }
-    try feed(prompt, .turn)
-    for _ in 0..<session.turnLimit where !session.isOver {
-      if session.signals.isWarned { try shrink(.eviction) }
-      if context.count >= budget { try shrink(.trim) }
-      let startNs = session.clock.nowNs
-      session.clock.sleep(untilNs: startNs + 1_000_000)  // the work of a prediction
+    if isConversationStart, nextState == nil { try drop(.end, next: .conversation) }
+    if isConversationStart || context.isEmpty { pending = [] }
+    turn = pending + prompt
+    try session.turnBegins(prompt: prompt, used: turn, carried: pending.count)
+    try trimIfDue(for: turn.count)
+    try feed(turn, .turn)
+    generated = 0
+    while true {
       let token = 1 + context.reduce(7) { ($0 &* 31 &+ $1) & 0xFFFF } % 999
       try session.sampled(token, rows: context.count, isEnd: false, startNs: startNs)
-      context.append(token)
+      (pending, generated) = ([token], generated + 1)
+      try evictIfWarned()
+      if generated == session.turnLimit || session.isOver { break }
+      try trimIfDue(for: 1)
+      if context.isEmpty { try feed(Array(turn.suffix(budget / 2)), .resume) }
+      try feed(pending, .decode)
+      turn += pending
     }
-    try session.turnEnds(session.isOver ? .cancelled : .turnLimit)
+    try session.turnEnds(generated == session.turnLimit ? .turnLimit : .cancelled)
   }
+  if nextState == nil { try drop(.end, next: .conversation) }
 }
 
 let model = ProbeModel(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from orchestrator.runlog.telemetry import AnyRecord, Load
+from orchestrator.runlog.telemetry import AnyRecord, Hello, Load
 from orchestrator.verdict.check import Check, CheckInfo, Setting
 from orchestrator.verdict.checks.budget import class_conflict
 
@@ -40,13 +40,20 @@ class QuantMatchesDevice(Check):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self._bits: float | None = None
+        self._has_own_model = False
 
     def observe(self, record: AnyRecord) -> None:
         """Take the next record."""
+        if isinstance(record, Hello):
+            # Of an app that was given with --ipa; ours takes what the host pushes.
+            is_given = self.setting.plan.app.kind == "supplied"
+            self._has_own_model = is_given and record.engine == "custom"
         if not isinstance(record, Load):
             return
         self._bits = record.bits_per_weight
         expected = self.setting.phone.expected
+        if self._has_own_model:
+            return
         if record.digest != expected.digest:
             self.faults.add(
                 record,
@@ -67,6 +74,8 @@ class QuantMatchesDevice(Check):
         """Return the result; the value is bits per weight."""
         if self._bits is None:
             return self.unmeasured("no model was loaded")
+        if self._has_own_model:
+            return self.unmeasured("the app has a model of its own: the host's was not loaded")
         conflict = class_conflict(self.setting)
         if conflict is not None:
             return self.unmeasured(conflict)
