@@ -17,9 +17,11 @@ from orchestrator.domain.phone import Phone
 from orchestrator.harness.models import witness_packages
 from orchestrator.soak.campaign import Campaign
 from orchestrator.soak.gate import GateLimits
+from orchestrator.soak.ladder import RecoveryPolicy
 from orchestrator.soak.ledger import Ledger, QuarantinePolicy
 from orchestrator.soak.locks import LockKey
 from orchestrator.soak.session import SessionOrder
+from orchestrator.soak.stagger import Stagger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -85,6 +87,7 @@ class Execution:
 
     def _orders(self) -> list[SessionOrder]:
         transfers = anyio.CapacityLimiter(self.config.schedule.parallel_transfers)
+        stagger, recovery = Stagger(self.config.schedule.stagger_s), recovery_of(self.config)
         return [
             SessionOrder(
                 plan=self.plan,
@@ -99,9 +102,17 @@ class Execution:
                 lab_retries=self.config.retry.lab,
                 transfers=transfers,
                 model_cache_bytes=int(self.config.model.cache_gib * 1024**3),
+                recovery=recovery,
+                stagger=stagger,
             )
             for phone in self.plan.phones
         ]
+
+
+def recovery_of(config: FleetConfig) -> RecoveryPolicy:
+    """Return which rungs of the recovery ladder the lab allows."""
+    block = config.recovery
+    return RecoveryPolicy(block.hub_power_command, block.reboot, frozenset(block.never_reboot))
 
 
 def gate_limits(config: FleetConfig) -> GateLimits:

@@ -110,6 +110,7 @@ Number = Annotated[
     float, BeforeValidator(_whole_number_as_float), Field(allow_inf_nan=False)
 ]  # a float may be written 45
 Positive = Annotated[Number, Field(gt=0)]
+NotNegative = Annotated[Number, Field(ge=0)]
 Percent = Annotated[Number, Field(ge=0, le=100)]
 WholePercent = Annotated[int, Field(ge=0, le=100)]
 Count = Annotated[int, Field(ge=0)]

@@ -21,6 +21,7 @@ from orchestrator.config.fields import (
     MeasureName,
     MemoryClassName,
     ModelName,
+    NotNegative,
     Number,
     Percent,
     Positive,
@@ -330,6 +331,16 @@ class ScheduleBlock(Block):
     """How phones share the host."""
 
     parallel_transfers: PositiveCount = 4  # phones that install and get models at once
+    stagger_s: NotNegative = 0.5  # from one phone's start of that to the next one's
+
+
+class RecoveryBlock(Block):
+    """The rungs of the ladder that a lab has to allow."""
+
+    # Run without a shell when a phone stays away; `{udid}` and `{alias}` are filled in.
+    hub_power_command: tuple[str, ...] = Field(default=(), strict=False, max_length=32)
+    reboot: bool = False
+    never_reboot: tuple[str, ...] = Field(default=(), strict=False)  # aliases or UDIDs
 
 
 class FleetConfig(Block):
@@ -351,6 +362,7 @@ class FleetConfig(Block):
     gate: GateBlock = GateBlock()
     schedule: ScheduleBlock = ScheduleBlock()
     retry: RetryBlock = RetryBlock()
+    recovery: RecoveryBlock = RecoveryBlock()
     quarantine: QuarantineBlock = QuarantineBlock()
     notify: tuple[Notification, ...] = Field(default=(), strict=False)
     release: ReleaseBlock = ReleaseBlock()

@@ -144,6 +144,10 @@ class PhoneLink(Protocol):
         """Delete a file or a whole folder of the container; a missing one is no error."""
         ...
 
+    async def restart(self, *, deadline: Deadline) -> None:
+        """Ask the phone to restart; it goes down shortly after."""
+        ...
+
     async def connect(self, port: int, *, deadline: Deadline) -> ByteStream:
         """Connect to the app's port on the phone's loopback.
 

@@ -17,6 +17,7 @@ from orchestrator.domain.outcome import Cause, Outcome, outcome_of
 from orchestrator.runlog.files import write_document
 from orchestrator.runlog.merge import AttemptMerge, MergeCounts
 from orchestrator.soak.gatekeeper import GateRefusedError
+from orchestrator.soak.ladder import restart, switch_power
 from orchestrator.soak.session import PhoneSession
 from orchestrator.soak.session_state import SessionJournal, Stage
 
@@ -92,15 +93,53 @@ async def soak_phone(
     journal = journal or SessionJournal()
     if journal.state.stage is Stage.DONE:
         return None
+    ladder = _Ladder(order, link, recorder, stop)
     while True:
         findings = await _attempt(order, link, recorder, stop, journal)
         number = journal.state.attempt
-        again = number <= order.lab_retries and is_worth_retrying(findings)
-        if stop.is_set() or not again or not await _returned(order, link, stop):
+        if not is_worth_retrying(findings) or not await ladder.climb(number):
             journal.save(Stage.DONE)
             return PhoneResult(findings, number)
         recorder.event("retry", udid=order.phone.udid, attempt=number + 1, reason="lab error")
         journal.next_attempt()
+
+
+@dataclass(frozen=True, slots=True)
+class _Ladder:
+    """What is done between two attempts, from the mildest on."""
+
+    order: SessionOrder
+    link: PhoneLink
+    recorder: RunRecorder
+    stop: anyio.Event
+
+    async def climb(self, number: int) -> bool:
+        """Return whether another attempt may begin after the attempt of that number."""
+        if self.stop.is_set() or number > self.order.lab_retries + 1:
+            return False
+        there = await _returned(self.order, self.link, self.stop) or await self._powered(number)
+        if number <= self.order.lab_retries:
+            return there
+        return there and await self._rebooted(number)
+
+    async def _powered(self, number: int) -> bool:
+        policy, phone = self.order.recovery, self.order.phone
+        if not policy.hub_power_command or self.stop.is_set():
+            return False
+        problem = await switch_power(policy, phone)
+        self._remark("hub_power", number, problem)
+        return problem is None and await _returned(self.order, self.link, self.stop)
+
+    async def _rebooted(self, number: int) -> bool:
+        """Restart a phone whose retries are used up: once, and only where the lab allows it."""
+        if self.stop.is_set() or not self.order.recovery.may_reboot(self.order.phone):
+            return False
+        problem = await restart(self.link, self.stop)
+        self._remark("phone_restarted", number, problem)
+        return problem is None
+
+    def _remark(self, kind: str, number: int, problem: str | None) -> None:
+        self.recorder.event(kind, udid=self.order.phone.udid, attempt=number, problem=problem)
 
 
 async def _attempt(
@@ -136,6 +175,7 @@ async def _returned(order: SessionOrder, link: PhoneLink, stop: anyio.Event) -> 
 
 def write_telemetry(attempt: AttemptPaths, target: Path) -> MergeCounts:
     """Merge what an attempt's launches left into `telemetry.ndjson`, atomically."""
+    target.parent.mkdir(parents=True, exist_ok=True)
     merge = AttemptMerge(attempt)
     temporary = target.with_name(f".{target.name}.tmp")
     with temporary.open("wb") as file:

@@ -26,8 +26,10 @@ from orchestrator.soak.following import (
 from orchestrator.soak.gate import GateLimits
 from orchestrator.soak.gatekeeper import Gatekeeper
 from orchestrator.soak.gathering import LIMIT_S, Gathering
+from orchestrator.soak.ladder import RecoveryPolicy
 from orchestrator.soak.rejoining import DEVELOPER_LIMIT_S, Rejoiner
 from orchestrator.soak.session_state import RememberedError, SessionJournal, Stage
+from orchestrator.soak.stagger import Stagger
 from orchestrator.soak.stopping import SessionStoppedError, until_stop
 from orchestrator.soak.transfer_progress import TransferProgress
 
@@ -63,6 +65,8 @@ class SessionOrder:
     transfers: anyio.CapacityLimiter | None = None  # shared by a run's phones
     model_cache_bytes: int = MODEL_CACHE_BYTES  # what models on the phone may take together
     return_grace_s: float = 30.0  # from the loss of a phone to its return
+    recovery: RecoveryPolicy = field(default_factory=RecoveryPolicy)
+    stagger: Stagger = field(default_factory=Stagger)  # shared by a run's phones
 
 
 @dataclass(slots=True)
@@ -129,6 +133,7 @@ class PhoneSession:
         await collector.remember_present()
         self.journal.state.known_reports = collector.known
         async with self.order.transfers or anyio.CapacityLimiter(1):
+            await self.order.stagger.turn()
             await self._transfer()
 
     async def _transfer(self) -> None:

@@ -55,7 +55,7 @@ def kill_at(folder: Path, count: int) -> None:
 
 
 def kill_once(folder: Path, usbmux: str, undisturbed: Undisturbed, share: float) -> None:
-    kill = killed_and_resumed(folder, usbmux, undisturbed.workload, share * undisturbed.span_s)
+    kill = killed_and_resumed(folder, usbmux, undisturbed.workload, share, undisturbed.span_s)
     said = f"killed after {kill.after_s:.2f} s in {kill.phases}, resumed {kill.resumed_s:.1f} s"
     print(said, flush=True)
     assert kill.run.exit_code == undisturbed.exit_code, kill.run.stdout + kill.run.stderr
@@ -69,7 +69,8 @@ def kill_once(folder: Path, usbmux: str, undisturbed: Undisturbed, share: float)
         assert found[udid].ids[:shared] == end.ids[:shared]
         assert found[udid].checks == end.checks
         assert (found[udid].outcome, found[udid].cause) == (end.outcome, end.cause)
-    assert list((folder / "home" / "state" / "runs").iterdir()) == []
+    for state in folder.glob("*/home/state/runs"):
+        assert list(state.iterdir()) == []
 
 
 @dataclass(frozen=True, slots=True)

@@ -219,6 +219,9 @@ class ScriptedLink:
         await self.script.step("remove")
         self.files.pop(remote_path, None)
 
+    async def restart(self, *, deadline: Deadline) -> None:
+        await self.script.step("restart")
+
     async def connect(self, port: int, *, deadline: Deadline) -> ByteStream:
         await self.script.step("connect")
         if self.on_connect is None:

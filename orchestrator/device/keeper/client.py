@@ -95,7 +95,7 @@ class KeeperClient:
         try:
             with anyio.fail_after(deadline.remaining_s()):
                 client = cls(alias, place, await anyio.connect_unix(place.socket))
-                await client._greeted()
+                await client._greeted_or_closed()
         except _GONE as error:  # TimeoutError is an OSError
             raise _host_error(alias, "attach", f"no keeper answers: {error}") from error
         try:
@@ -194,10 +194,18 @@ class KeeperClient:
             while is_held(self.place):  # noqa: ASYNC110 - the kernel says nothing
                 await anyio.sleep(0.01)
 
+    async def _greeted_or_closed(self) -> None:
+        """Take the greeting; a keeper that ends instead leaves no open socket here."""
+        try:
+            await self._greeted()
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self._stream.aclose()
+            raise
+
     async def _greeted(self) -> None:
         greeting = await self._receive()
         if isinstance(greeting, Refused):
-            await self._stream.aclose()
             raise _host_error(self._alias, "attach", greeting.reason)
         if isinstance(greeting, Attached):
             self.keeper_pid, self.app_pid = greeting.keeper_pid, greeting.app_pid

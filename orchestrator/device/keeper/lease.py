@@ -13,6 +13,8 @@ from typing import Final
 DEFAULT_LEASE_S: Final = 1800.0
 # The client that had the keeper started attaches at once; if it died meanwhile, so do we.
 CLAIM_LIMIT_S: Final = 30.0
+# A lost session stays lost: what it saw is kept for a resume within twice the phone's grace.
+BEREFT_LIMIT_S: Final = 60.0
 
 
 class LeasePhase(StrEnum):
@@ -57,6 +59,12 @@ class Lease:
         if self.phase is not LeasePhase.HELD:
             raise ValueError(f"no client can leave a lease that is {self.phase}")
         return replace(self, phase=LeasePhase.LAPSING, ends_at_s=now_s + self.lease_s)
+
+    def bereft(self, now_s: float) -> Lease:
+        """The phone is lost: without a client there is nothing to keep for long."""
+        if self.phase is not LeasePhase.LAPSING or self.ends_at_s is None:
+            return self
+        return replace(self, ends_at_s=min(self.ends_at_s, now_s + BEREFT_LIMIT_S))
 
     def closed(self) -> Lease:
         """The session is over: the client said so, or the parent died."""

@@ -141,6 +141,7 @@ class KeeperServer:
             self._broken = self._broken or DeviceError(
                 self._alias, "dvt", "session", event.reason, remedy="Check the cable"
             )
+            self._change(self._lease.bereft(self._clock()))
         self._buffer.add(event)
         self._news.set()
 
@@ -214,7 +215,8 @@ class KeeperServer:
         if self._app_pid is None and not self._exits:
             self.end()  # nothing was launched: there is nothing to adopt
         else:
-            self._change(self._lease.detached(self._clock()))
+            lease = self._lease.detached(self._clock())
+            self._change(lease.bereft(self._clock()) if self._broken is not None else lease)
 
     async def _send_events(self, client: _Client) -> None:
         while True:

@@ -12,6 +12,7 @@ from pymobiledevice3.exceptions import (
     ConnectionFailedError,
     ConnectionFailedToUsbmuxdError,
 )
+from pymobiledevice3.services.diagnostics import DiagnosticsService
 from pymobiledevice3.services.house_arrest import HouseArrestService
 
 from orchestrator.device.link import PortRefusedError, RemotePathMissingError
@@ -136,6 +137,14 @@ class Pmd3Link:
         async with self._container(bundle_id, "remove", deadline) as files:
             if await files.exists(path):
                 await files.rm(path)
+
+    async def restart(self, *, deadline: Deadline) -> None:
+        """Ask the phone to restart; it goes down when the service is closed."""
+        async with (
+            self._lockdown("lockdown", "restart", deadline) as client,
+            DiagnosticsService(client) as diagnostics,
+        ):
+            await diagnostics.action("Restart")
 
     async def connect(self, port: int, *, deadline: Deadline) -> ByteStream:
         """Connect to the app's port on the phone's loopback."""

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.device.keeper.lease import CLAIM_LIMIT_S, Lease, LeasePhase
+from orchestrator.device.keeper.lease import BEREFT_LIMIT_S, CLAIM_LIMIT_S, Lease, LeasePhase
 
 HELD = Lease.starting(5.0, 0.0).attached()
 
@@ -49,3 +49,10 @@ def test_a_second_client_and_a_late_one_are_impossible(lease: Lease) -> None:
 def test_no_client_cannot_leave() -> None:
     with pytest.raises(ValueError, match="unclaimed"):
         Lease.starting(5.0, 0.0).detached(1.0)
+
+
+def test_without_a_client_and_without_the_phone_it_ends_soon() -> None:
+    lapsing = Lease.starting(1800.0, 0.0).attached().detached(100.0)
+    assert lapsing.bereft(200.0).wait_s(200.0) == BEREFT_LIMIT_S
+    assert lapsing.bereft(1899.0).wait_s(1899.0) == 1.0  # never longer than it was
+    assert HELD.bereft(10.0) == HELD  # the client decides

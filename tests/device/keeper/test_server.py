@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from orchestrator.device.events import (
     SessionEvent,
     SessionLost,
 )
+from orchestrator.device.keeper import lease
 from orchestrator.device.keeper.client import KeeperClient
 from orchestrator.device.keeper.place import KeeperPlace, claim, place_of
 from orchestrator.device.keeper.server import KeeperServer
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from anyio.abc import TaskGroup
+    from anyio.abc import SocketStream, TaskGroup
 
 LIMIT_S = 5.0
 
@@ -188,12 +190,45 @@ async def test_an_exit_that_a_former_client_saw_is_told_again(tmp_path: Path) ->
 
 
 async def test_without_a_client_the_lease_ends_and_the_app_is_killed(tmp_path: Path) -> None:
-    async with keeping(tmp_path, ScriptedKept(), lease_s=0.05) as keeper:
+    async with keeping(tmp_path, ScriptedKept(), lease_s=2.0) as keeper:
         client = await keeper.attach()
         await client.launch("dev.app", {}, deadline=soon())
         await client.detach()
         await keeper.until_ended()
         assert keeper.session.calls[-2:] == ["kill 100", "aclose"]
+
+
+async def test_a_keeper_that_ends_instead_of_greeting_leaves_no_socket_open(tmp_path: Path) -> None:
+    place = place_of(tmp_path / "k", "A", "default")
+    os.close(claim(place))
+    accepted: list[SocketStream] = []
+
+    async def hang_up(stream: SocketStream) -> None:
+        accepted.append(stream)
+        await stream.aclose()
+
+    async with (
+        await anyio.create_unix_listener(place.socket) as listener,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(listener.serve, hang_up)
+        with pytest.raises(DeviceError, match="no keeper answers"):
+            await KeeperClient.attach("bench-01", place, deadline=soon())
+        gc.collect()  # an open socket would warn here, and warnings are errors
+        tasks.cancel_scope.cancel()
+    assert accepted
+
+
+async def test_a_keeper_whose_phone_and_client_are_gone_does_not_wait_for_its_lease(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "BEREFT_LIMIT_S", 0.05)
+    async with keeping(tmp_path, ScriptedKept(), lease_s=1800.0) as keeper:
+        client = await keeper.attach()
+        await client.launch("dev.app", {}, deadline=soon())
+        keeper.server.report(SessionLost("unplugged"))
+        await client.detach()
+        await keeper.until_ended()
 
 
 async def test_a_keeper_that_launched_nothing_ends_with_its_client(tmp_path: Path) -> None:
