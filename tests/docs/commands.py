@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 
 def root() -> Command:
-    """`fleet` itself."""
-    return typer.main.get_command(app)
+    """`fleet` itself, without the options for completion, which hang on how this was started."""
+    command = typer.main.get_command(app)
+    command.params = [param for param in command.params if "completion" not in str(param.name)]
+    return command
 
 
 def walk(command: Command, path: tuple[str, ...] = ("fleet",)) -> Iterator[tuple[str, Command]]:

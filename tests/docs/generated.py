@@ -6,8 +6,11 @@ Each page is a hand-written head, the mark, and what the code gives; a test hold
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args
+
+import msgspec
 
 from orchestrator.cli.schema import schema_text
 from orchestrator.config.schema import REQUIRED, keys
@@ -16,7 +19,9 @@ from orchestrator.report.pages.exit_codes import EXIT_CODES
 from orchestrator.report.pages.library import check_page
 from orchestrator.report.pages.page import as_markdown
 from orchestrator.report.pages.scenarios import scenario_pages
+from orchestrator.runlog.telemetry import AnyRecord, Record
 from orchestrator.verdict.catalog import CATALOG
+from tests.docs.commands import help_of, root, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -49,6 +54,46 @@ def config_page() -> str:
     return _blocks_apart(lines)
 
 
+def records_page() -> str:
+    """Return the kinds of records with their fields, as the reader of a run knows them."""
+    lines: list[str] = []
+    shared = {field.name for field in msgspec.structs.fields(Record)}
+    for kind in get_args(AnyRecord):
+        first = (kind.__doc__ or "").partition("\n")[0]
+        lines += [
+            f"## `{kind.__struct_config__.tag}`",
+            "",
+            first,
+            "",
+            "| field | type | |",
+            "|---|---|---|",
+        ]
+        lines += [
+            f"| `{field.encode_name}` | {_type_name(field.type)} | {_presence(field)} |"
+            for field in msgspec.structs.fields(kind)
+            if field.name not in shared
+        ]
+    return _blocks_apart(lines)
+
+
+def _presence(field: msgspec.structs.FieldInfo) -> str:
+    return "" if field.required else "may be missing"
+
+
+def _type_name(kind: object) -> str:
+    name = kind.__name__ if isinstance(kind, type) and not get_args(kind) else str(kind)
+    return re.sub(r"[a-z_]+\.(?:[a-z_]+\.)*", "", name).replace("|", "or")
+
+
+def cli_page() -> str:
+    """Return the help of every command."""
+    sections = (
+        f"## `{path}`\n\n```text\n{help_of(path, command).rstrip()}\n```\n"
+        for path, command in walk(root())
+    )
+    return "\n".join(sections)
+
+
 def _blocks_apart(lines: list[str]) -> str:
     return "\n".join(lines).replace("\n## ", "\n\n## ") + "\n"
 
@@ -74,6 +119,8 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "exit-codes.md": lambda: _sections(EXIT_CODES.values()),
     "scenarios.md": lambda: _sections(scenario_pages()),
     "config.md": config_page,
+    "records.md": records_page,
+    "cli.md": cli_page,
 }
 
 
