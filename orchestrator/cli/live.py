@@ -70,6 +70,9 @@ def shown(paths: RunPaths) -> Iterator[None]:
 
     A thread of its own draws: reading many phones' records must not hold up their sessions.
     """
+    if _is_gone(sys.stderr):
+        yield
+        return
     follower, view = RunFollower(paths), view_on(sys.stderr)
     over = threading.Event()
     thread = threading.Thread(target=_draw, args=(follower, view, over), daemon=True)
@@ -82,6 +85,11 @@ def shown(paths: RunPaths) -> Iterator[None]:
         if not thread.is_alive():  # else nobody reads stderr: the run does not wait for that
             with suppress(FleetError, OSError, ValueError):
                 view.show(follower.look(time.time()))
+
+
+def _is_gone(stream: TextIO | None) -> bool:
+    """Return whether a standard stream was closed; Python has None for one that never was open."""
+    return stream is None or stream.closed
 
 
 def _draw(follower: RunFollower, view: View, over: threading.Event) -> None:
