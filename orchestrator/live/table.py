@@ -150,17 +150,23 @@ def _row(phone: PhoneLive, columns: Sequence[_Column], flat: bool) -> Line:
 
 
 def _detail(phone: PhoneLive, now_s: float, width: int, flat: bool) -> Line:
-    return within(
-        [Span("    "), Span(_last(phone, now_s), _event_role(phone))], width, ascii_only=flat
-    )
+    reason, event = phone.concern or "", _event(phone, now_s)
+    spans = [
+        Span(f"    {reason}", _event_role(phone)),
+        Span(f"; {event}" if reason and event else event, "faint"),
+    ]
+    return within(spans, width, ascii_only=flat)
 
 
 def _last(phone: PhoneLive, now_s: float) -> str:
-    parts = [] if phone.concern is None else [phone.concern]
-    if phone.last is not None and phone.last.text != phone.concern:
-        ago = words.duration(now_s - phone.last.at_s)
-        parts.append(f"{phone.last.text}, {ago} ago")
-    return "; ".join(parts)
+    return "; ".join(part for part in (phone.concern, _event(phone, now_s)) if part)
+
+
+def _event(phone: PhoneLive, now_s: float) -> str:
+    """Return what happened last, unless it is the concern itself."""
+    if phone.last is None or phone.last.text == phone.concern:
+        return ""
+    return f"{phone.last.text}, {words.duration(now_s - phone.last.at_s)} ago"
 
 
 def _rest(phones: Sequence[PhoneLive]) -> str:
