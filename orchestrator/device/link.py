@@ -58,6 +58,15 @@ class PhoneLink(Protocol):
         """Return what the phone says about itself."""
         ...
 
+    async def mount_image(self, *, deadline: Deadline) -> None:
+        """Mount the developer disk image, which a phone loses at every boot.
+
+        Raises:
+            DeviceError: With a cause of its own for the host's network, Apple's signature, an image
+                that does not know the phone, a locked phone, and Developer Mode.
+        """
+        ...
+
     async def install(
         self,
         ipa: Path,

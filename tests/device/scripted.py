@@ -151,6 +151,9 @@ class ScriptedLink:
         await self.script.step("facts")
         return self.health
 
+    async def mount_image(self, *, deadline: Deadline) -> None:
+        await self.script.step("mount_image")
+
     async def install(
         self,
         ipa: Path,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from orchestrator.domain.errors import DeviceError
 from orchestrator.domain.outcome import Cause
 from orchestrator.runlog.documents import HealthDocument
 from orchestrator.runlog.files import read_document
@@ -99,3 +100,46 @@ async def test_what_does_not_mend_itself_is_refused_at_once(
     with pytest.raises(GateRefusedError, match="Developer Mode"):
         await keeper.admit()
     assert remarks.told == []
+
+
+UNMOUNTED = replace(HEALTHY, ddi_mounted=False, virtual=None)
+MOUNTED = replace(HEALTHY, virtual=None)
+
+
+async def test_a_real_phones_image_is_mounted_once(
+    link: ChangingPhone, remarks: Remarks, tmp_path: Path
+) -> None:
+    link.answers = [UNMOUNTED, MOUNTED]
+    facts = await Gatekeeper(link, LIMITS, tmp_path / "health.json", remarks).admit()
+    assert facts is MOUNTED
+    assert link.script.calls.count("mount_image") == 1
+    assert remarks.told == [("image_mounted", "ddi_not_mounted")]
+
+
+async def test_an_image_that_does_not_stay_mounted_is_refused(
+    link: ChangingPhone, remarks: Remarks, tmp_path: Path
+) -> None:
+    link.answers = [UNMOUNTED]
+    with pytest.raises(GateRefusedError, match="is not mounted"):
+        await Gatekeeper(link, LIMITS, tmp_path / "health.json", remarks).admit()
+    assert link.script.calls.count("mount_image") == 1
+
+
+async def test_what_keeps_an_image_from_being_mounted_is_the_reason(
+    link: ChangingPhone, remarks: Remarks, tmp_path: Path
+) -> None:
+    link.answers = [UNMOUNTED]
+    link.script.failures["mount_image"] = DeviceError(
+        "bench-01", "host", "mount", "no network", cause=Cause.NOT_READY, remedy="Reach it"
+    )
+    with pytest.raises(GateRefusedError, match=r"is not mounted: no network.*Reach it"):
+        await Gatekeeper(link, LIMITS, tmp_path / "health.json", remarks).admit()
+
+
+async def test_a_virtual_phones_image_is_not_mounted(
+    link: ChangingPhone, remarks: Remarks, tmp_path: Path
+) -> None:
+    link.answers = [replace(HEALTHY, ddi_mounted=False)]
+    with pytest.raises(GateRefusedError):
+        await Gatekeeper(link, LIMITS, tmp_path / "health.json", remarks).admit()
+    assert "mount_image" not in link.script.calls

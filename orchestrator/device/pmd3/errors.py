@@ -118,6 +118,26 @@ _RULES: Final = (
         "Mount the developer disk image (once per boot); iOS 17.4 or later is needed, or a tunneld",
         facts="the phone does not offer the developer service",
     ),
+    _Rule(
+        (pmd.TSSError,),
+        Cause.NOT_READY,
+        "Let this host reach gs.apple.com; Apple may also refuse an image that is too old",
+        layer="host",
+        facts="Apple's signing server did not sign the developer disk image for this phone",
+    ),
+    _Rule(
+        (pmd.NoSuchBuildIdentityError, pmd.DeveloperDiskImageNotFoundError),
+        Cause.NOT_READY,
+        "Update pymobiledevice3, or open the newest Xcode once with the phone attached",
+        layer="host",
+        facts="no developer disk image on this host knows this phone or its iOS",
+    ),
+    _Rule(
+        (pmd.RSDRequiredError,),
+        Cause.NOT_READY,
+        "Open Xcode once with the phone attached: it mounts the image",
+        facts="this iOS takes its developer disk image through a tunnel alone",
+    ),
     _Rule((pmd.StartServiceError,), Cause.NOT_READY, "Restart the phone", layer="lockdown"),
     _Rule((pmd.LockdownError,), Cause.NOT_READY, "Restart the phone", layer="lockdown"),
     _Rule(

@@ -16,7 +16,7 @@ from pymobiledevice3.services.diagnostics import DiagnosticsService
 from pymobiledevice3.services.house_arrest import HouseArrestService
 
 from orchestrator.device.link import PortRefusedError, RemotePathMissingError
-from orchestrator.device.pmd3 import afc, install, reports
+from orchestrator.device.pmd3 import afc, install, mounting, reports
 from orchestrator.device.pmd3.errors import translated
 from orchestrator.device.pmd3.facts import read_facts
 from orchestrator.device.pmd3.usbmux import attached_device, library_address, lockdown_session
@@ -63,6 +63,11 @@ class Pmd3Link:
         """Return what the phone says about itself."""
         async with self._lockdown("lockdown", "health", deadline) as client:
             return await read_facts(client)
+
+    async def mount_image(self, *, deadline: Deadline) -> None:
+        """Mount the developer disk image."""
+        async with self._lockdown("lockdown", "mount", deadline) as client:
+            await mounting.mount_image(client, self._phone.alias)
 
     async def install(
         self,
