@@ -12,6 +12,7 @@ from orchestrator.cli.iphone_build import built_for_iphone, refuse_unfit
 from orchestrator.cli.live import BuildLine
 from orchestrator.cli.printing import note
 from orchestrator.domain.errors import BuildError
+from orchestrator.domain.toolchain import how_to_get_swift
 from orchestrator.harness.build import build_host
 from orchestrator.harness.package import AppIdentity, pack_app, pack_binary, pack_stand_in
 from orchestrator.harness.revision import source_revision
@@ -34,7 +35,8 @@ MACOS: Final = 1  # PLATFORM_MACOS: what a virtual phone on a Mac runs (not run 
 
 STAND_IN_NOTE = (
     "note: no Swift toolchain on PATH: virtual phones run the Python stand-in app; "
-    "its results say nothing about the Swift pipeline; docs/how-to/get-swift.md"
+    "its results say nothing about the Swift pipeline. "
+    f"To get Swift: {how_to_get_swift(sys.platform)}"
 )
 
 

@@ -88,6 +88,7 @@ def _lines(found: PlannedSoak) -> Iterator[str]:
     )
     yield f"  at least: {exercise_text(scenario)}"
     yield from _wrapped("  must hold: ", scenario.required_checks)
+    yield from _app_lines(found)
     yield f"phones: {len(found.participants.phones)}"
     for phone in found.participants.phones:
         expected = found.expected[phone.udid]
@@ -100,6 +101,22 @@ def _lines(found: PlannedSoak) -> Iterator[str]:
         yield f"  not {skipped.phone.alias}: {skipped.reason}"
     for absence in found.participants.absent:
         yield f"  missing {absence.alias}: {absence.reason}; the run would exit 4"
+
+
+def _app_lines(found: PlannedSoak) -> Iterator[str]:
+    """Say where the app would not be the Swift one: a virtual phone on a host without Swift."""
+    import shutil
+    import sys
+
+    from orchestrator.domain.toolchain import how_to_get_swift
+
+    virtual = all(phone.virtual for phone in found.participants.phones)
+    if not virtual or shutil.which("swift") is not None:
+        return
+    yield "app: the Python stand-in, because there is no Swift on PATH"
+    yield f"  to get Swift: {how_to_get_swift(sys.platform)}"
+    if found.scenario.needs_swift:
+        yield f"  it does not play {found.scenario.name}: the run would exit 5"
 
 
 def _forecast_lines(one: Forecast) -> Iterator[str]:

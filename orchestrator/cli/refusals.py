@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,7 @@ import anyio
 from orchestrator.device.keeper.place import default_root, is_held, place_of
 from orchestrator.domain.defects import DEFECT_BY_NAME
 from orchestrator.domain.errors import BuildError, HeldError, UsageError
+from orchestrator.domain.toolchain import how_to_get_swift
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +47,7 @@ def refuse_unplayable_scenario(scenario: Scenario, app: PlannedApp) -> None:
         raise BuildError(
             f"the scenario {scenario.name} has audits, reloads or visits to the background, which "
             "the Python stand-in app does not play",
-            remedy="Install Swift (docs/how-to/get-swift.md), or take --scenario smoke",
+            remedy=f"Get Swift ({how_to_get_swift(sys.platform)}), or take --scenario smoke",
         )
 
 

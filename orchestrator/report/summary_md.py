@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.domain.toolchain import SWIFT_PAGE
 from orchestrator.report.wording import markdown, one_line, quantity
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def marks_of(result: RunResult) -> list[str]:
     if result.virtual:
         marks.append("VIRTUAL: no iPhone was involved")
     if result.stand_in:
-        marks.append("STAND-IN APP: not the Swift app")
+        marks.append(f"STAND-IN APP: not the Swift app, see {SWIFT_PAGE}")
     return marks
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from tests.end_to_end.fleet_process import QUICK, records, run_fleet
+from tests.end_to_end.fleet_process import QUICK, WITHOUT_SWIFT, records, run_fleet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,6 +50,15 @@ def test_a_plan_names_checks_exercise_and_who_is_missing(tmp_path: Path) -> None
     assert "vp-03  iPhone 15 Pro  iOS 18.6  8gb  int8  budget 2048 tokens" in answer.stdout
     assert all(len(line) <= 100 for line in answer.stdout.splitlines())
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_plan_says_that_there_is_no_swift_and_what_follows(tmp_path: Path) -> None:
+    words = ("plan", "--virtual", "--scenario", "background")
+    answer = run_fleet(tmp_path, *words, PATH=WITHOUT_SWIFT)
+    assert answer.exit_code == 0
+    assert "app: the Python stand-in" in answer.stdout
+    assert "docs/how-to/get-swift.md has the steps" in answer.stdout
+    assert "it does not play background: the run would exit 5" in answer.stdout
 
 
 def test_a_plan_for_phones_that_are_not_there_is_refused_as_the_soak_is(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.domain.toolchain import how_to_get_swift
 from orchestrator.soak.doctor.check import HOST, failed, ok, warning
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def swift_check() -> DoctorCheck:
             "swift",
             "no swift on PATH: virtual phones run the stand-in app",
             "no_swift",
-            "Install a Swift toolchain to test the Swift pipeline",
+            f"To test the Swift pipeline get Swift: {how_to_get_swift(sys.platform)}",
         )
     return ok(HOST, "swift", swift)
 
