@@ -46,7 +46,8 @@ def parse(
 ) -> None:
     """Read jetsam, crash and other diagnostic reports, whatever their names and state.
 
-    Folders are walked; copies of one incident are listed once. Exits 0 whatever the files hold,
+    Folders are walked, of a run directory those of its reports; copies of one incident are listed
+    once. Exits 0 whatever the files hold,
     2 if a path is missing. Example: fleet crashlog parse runs/latest --app FleetHarness
     """
     from orchestrator.evidence.collection import collected
@@ -56,11 +57,27 @@ def parse(
         if not path.exists():
             raise UsageError(f"{path}: no such file or folder")
     symbolicator = _symbolicator(dsym)
-    rows = _rows(collected(paths), Interest(app_name, pid, product), symbolicator)
+    rows = _rows(
+        collected(_without_run_files(paths)), Interest(app_name, pid, product), symbolicator
+    )
     if json:
         _print_list(rows)
     else:
         _print_digest(rows)
+
+
+def _without_run_files(paths: Iterable[Path]) -> list[Path]:
+    """Return paths with each run directory replaced by the folders of its phones' reports.
+
+    Everything else in there is ours and no report of a phone.
+    """
+    looked_at: list[Path] = []
+    for path in paths:
+        if (path / "run.json").is_file():
+            looked_at += sorted(path.glob("devices/*/attempts/*/reports"))
+        else:
+            looked_at.append(path)
+    return looked_at
 
 
 def _symbolicator(dsym: list[Path] | None) -> Symbolicator | None:

@@ -39,6 +39,16 @@ def test_nothing_is_an_empty_list(tmp_path: Path) -> None:
     assert printed(tmp_path) == "0 reports\n"
 
 
+def test_of_a_run_directory_only_the_phones_reports_are_read(tmp_path: Path) -> None:
+    reports = tmp_path / "devices" / "bench-01-00000001" / "attempts" / "1" / "reports"
+    reports.mkdir(parents=True)
+    (reports / "JetsamEvent.ips").write_bytes(jetsam(process(pid=400)))
+    for name in ("run.json", "summary.md", "devices/bench-01-00000001/verdict.json"):
+        (tmp_path / name).write_text("{}")
+    assert [row["kind"] for row in listed(tmp_path)] == ["jetsam"]
+    assert printed(tmp_path) == printed(reports)
+
+
 def test_the_app_the_pid_and_the_product_are_asked_about(tmp_path: Path) -> None:
     path = tmp_path / "x.beta"
     path.write_bytes(jetsam(process(pid=400), process(pid=501, reason=None), product="iPhone15,3"))
