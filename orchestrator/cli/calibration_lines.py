@@ -70,7 +70,8 @@ def _memory(found: Calibration) -> str:
 
 def _warnings(found: Calibration) -> str:
     at = f", the kernel's at {found.warned_at_percent} % of the limit"
-    return (", ".join(found.warnings) or "none") + (at if found.warned_at_percent else "")
+    heard = (", ".join(found.warnings) or "none") + (at if found.warned_at_percent else "")
+    return f"{heard}; {found.warnings_noticed} noticed by the developer services"
 
 
 def _kills(found: Calibration) -> str:

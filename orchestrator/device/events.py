@@ -33,6 +33,15 @@ class FootprintObserved(msgspec.Struct, frozen=True, tag="footprint"):
     footprint_bytes: int
 
 
+class WarningNoticed(msgspec.Struct, frozen=True, tag="warning"):
+    """The phone told its developer services of a memory warning: a witness beside the app.
+
+    `pid` is None where the notice names no process.
+    """
+
+    pid: int | None
+
+
 class SessionLost(msgspec.Struct, frozen=True, tag="lost"):
     """The developer session broke and stays broken: cable, reboot, or the phone's daemon."""
 
@@ -46,4 +55,6 @@ class EventsDropped(msgspec.Struct, frozen=True, tag="dropped"):
     output_lines: int
 
 
-SessionEvent = AppOutput | AppExited | FootprintObserved | SessionLost | EventsDropped
+SessionEvent = (
+    AppOutput | AppExited | FootprintObserved | WarningNoticed | SessionLost | EventsDropped
+)

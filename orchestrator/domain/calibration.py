@@ -70,6 +70,7 @@ class Calibration:
     sysmon_memory_bytes: int | None = None  # as the developer services say
     handlers: tuple[str, ...] = ()  # channels the app registered on
     warnings: tuple[str, ...] = ()  # `origin/channel` of those that arrived
+    warnings_noticed: int = 0  # by the developer services
     warned_at_percent: float | None = None  # of the limit, at the kernel's first warning
     deaths: Deaths = Deaths()
     own_kill: str | None = None  # what the host sees when we kill the app
@@ -123,6 +124,8 @@ def _of_witnesses(found: Calibration) -> Iterator[str]:
             yield f"no warning arrived on the channel {channel!r}"
     if not any(channel.startswith("kernel/") for channel in found.warnings):
         yield "the kernel gave no memory warning before it killed"
+    elif not found.warnings_noticed:
+        yield "the developer services told of no memory warning, and the app had one of the kernel"
     if found.cold_load_ms is not None and found.warm_load_ms is None:
         yield "no load was warm: the phone compiles the model at every launch, or the engine does"
 

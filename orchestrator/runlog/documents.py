@@ -200,6 +200,7 @@ class EvidenceDocument(Document, frozen=True, kw_only=True):
     journal_records: int = 0
     differing_records: int = 0  # same launch and seq, other bytes
     peak_observed_bytes: int | None = None  # host-side, sysmontap
+    warnings_noticed: int = 0  # memory warnings that the developer services told of
     cause_hint: str | None = None  # a Cause of the lab, where an error ended the session
     error: str | None = None  # the sentence of that error
 

@@ -103,6 +103,7 @@ class SessionFindings:
             journal_records=counts.journal_records,
             differing_records=counts.differing_records,
             peak_observed_bytes=self.stream.peak_observed_bytes,
+            warnings_noticed=self.stream.warnings_noticed,
             cause_hint=hint.value if hint else None,
             error=error,
         )

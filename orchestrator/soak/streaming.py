@@ -20,6 +20,7 @@ from orchestrator.device.events import (
     EventsDropped,
     FootprintObserved,
     SessionLost,
+    WarningNoticed,
 )
 from orchestrator.domain.deadline import Deadline
 from orchestrator.domain.errors import DeviceError
@@ -109,6 +110,7 @@ class StreamResult:
     killed_by_host: bool = False
     exits: list[AppExit] = field(default_factory=list)
     peak_observed_bytes: int | None = None
+    warnings_noticed: int = 0  # that the developer services told of
     error: str | None = None
 
 
@@ -208,6 +210,8 @@ class AppStream:
             case FootprintObserved(pid, footprint_bytes) if pid == self.pid:
                 peak = self.result.peak_observed_bytes or 0
                 self.result.peak_observed_bytes = max(peak, footprint_bytes)
+            case WarningNoticed(pid) if pid in (None, self.pid):
+                self.result.warnings_noticed += 1
             case AppExited(pid, exit_code, signal) if pid == self.pid:
                 self._note_exit(
                     AppExit(pid=pid, at_s=time.time(), exit_code=exit_code, signal=signal)

@@ -22,9 +22,12 @@ def test_the_table_has_a_row_per_keeper_and_their_mean() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 def test_a_process_has_private_memory() -> None:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+    command = [sys.executable, "-c", "print('up', flush=True); input()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"up\n"  # before that it is hardly a process
         private_mib, _ = memory_of(child.pid)
-        child.communicate()
+        child.communicate(b"\n")
     assert private_mib > 0.5
 
 

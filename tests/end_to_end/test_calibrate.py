@@ -59,6 +59,7 @@ def test_a_calibration_finds_what_the_phones_were_configured_with(tmp_path: Path
     assert large["physical_memory_bytes"] == large["sysmon_memory_bytes"] == 8_021_032_960
     for phone in (small, large):
         assert phone["warnings"] == ["synthetic/host", "kernel/host"]
+        assert phone["warnings_noticed"] >= 2  # the kernel's, one a run; not those of the app
         assert 90 < phone["warned_at_percent"] < 100  # the virtual kernel warns from 92 % on
         assert (phone["deaths"]["count"], phone["deaths"]["exits"]) == (2, ["signal 9"])
         assert phone["own_kill"] == "signal 9"

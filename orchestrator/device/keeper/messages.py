@@ -12,6 +12,7 @@ from orchestrator.device.events import (
     EventsDropped,
     FootprintObserved,
     SessionLost,
+    WarningNoticed,
 )
 from orchestrator.domain.errors import DeadlineExceededError, DeviceError
 from orchestrator.domain.outcome import Cause
@@ -132,6 +133,7 @@ FromKeeper = (
     | AppOutput
     | AppExited
     | FootprintObserved
+    | WarningNoticed
     | SessionLost
     | EventsDropped
 )

@@ -9,9 +9,10 @@ import anyio
 from pymobiledevice3.dtx import DTXNsError
 from pymobiledevice3.services.dvt.instruments.device_info import DeviceInfo
 from pymobiledevice3.services.dvt.instruments.dvt_provider import DvtProvider
+from pymobiledevice3.services.dvt.instruments.notifications import Notifications
 from pymobiledevice3.services.dvt.instruments.sysmontap import Sysmontap
 
-from orchestrator.device.events import FootprintObserved, SessionLost
+from orchestrator.device.events import FootprintObserved, SessionLost, WarningNoticed
 from orchestrator.device.pmd3.errors import device_error, translated
 from orchestrator.device.pmd3.process_control import ProcessWatch, WatchedProcessControl
 from orchestrator.device.pmd3.tunnel import connect_rsd
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from orchestrator.device.events import SessionEvent
     from orchestrator.domain.deadline import Deadline
 
+MOST_NOTICES: Final = 1000  # of one session; a soak has some ten
 MEMORY_INTERVAL_MS: Final = 100  # one system row is all that is wanted
 _NO_SUCH_PROCESS: Final = ("NSPOSIXErrorDomain", 3)
 
@@ -57,6 +59,7 @@ class DtxSession:
         self._stack = AsyncExitStack()
         self._services: _Services | None = None
         self._sampling: anyio.CancelScope | None = None
+        self._noticing: anyio.CancelScope | None = None
         self._over = False  # lost or closed: no further event
 
     async def open(self, *, deadline: Deadline) -> bool:
@@ -68,6 +71,7 @@ class DtxSession:
             control = await self._stack.enter_async_context(WatchedProcessControl(provider))
             info = await self._stack.enter_async_context(DeviceInfo(provider))
         control.service.watch = ProcessWatch(self._emit, self._lost)
+        self._noticing = await self._tasks.start(self._notice, provider)
         self._services = _Services(provider, control, info)
         return by_tunneld
 
@@ -121,8 +125,9 @@ class DtxSession:
     async def aclose(self, *, deadline: Deadline) -> None:
         """Close tunnel and services; never raises."""
         self._over = True
-        if self._sampling is not None:
-            self._sampling.cancel()
+        for scope in (self._sampling, self._noticing):
+            if scope is not None:
+                scope.cancel()
         with suppress(DeviceError), translated(self._alias, "tunnel", "close", deadline):
             await self._stack.aclose()
 
@@ -149,6 +154,26 @@ class DtxSession:
             except Exception as error:  # noqa: BLE001 - becomes the session's loss, typed
                 self._lost(device_error(error, self._alias, "dvt", "observe").facts)
 
+    async def _notice(
+        self, provider: DvtProvider, *, task_status: TaskStatus[anyio.CancelScope]
+    ) -> None:
+        """Tell of memory warnings, `MOST_NOTICES` at most: a phone that says more is broken.
+
+        A witness that a session can do without: whatever ends it, the session goes on.
+        """
+        with anyio.CancelScope() as scope:
+            task_status.started(scope)
+            with suppress(Exception):
+                notifications = Notifications(provider)
+                await notifications.connect()
+                await notifications.service.set_memory_notifications_enabled_(True)
+                told = 0
+                while True:  # to the end: the library's queue has no bound of its own
+                    notice = warning_of(await notifications.service.events.get())
+                    if notice is not None and told < MOST_NOTICES and not self._over:
+                        told += 1
+                        self._emit(notice)
+
     def _report(self, row: object, pid: int) -> None:
         footprint_bytes = footprint_of(row, pid)
         if footprint_bytes is not None and not self._over:
@@ -169,6 +194,22 @@ class _Services:
         self.provider = provider
         self.control = control
         self.info = info
+
+
+def warning_of(payload: object) -> WarningNoticed | None:
+    """Return the warning that a notification tells of, None for another; the payload is hostile.
+
+    Args:
+        payload: `("memoryLevelNotification:", [{"pid": 7, "code": 2.0, ...}])`, as the library
+            queues what the phone calls. Of the keys only `pid` is read; a real phone's are unknown.
+    """
+    match payload:
+        case ("memoryLevelNotification:", [{"pid": int(pid)}, *_]):
+            return WarningNoticed(pid)
+        case ("memoryLevelNotification:", list()):
+            return WarningNoticed(None)
+        case _:
+            return None
 
 
 def footprint_of(row: object, pid: int) -> int | None:

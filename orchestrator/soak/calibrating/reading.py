@@ -229,6 +229,7 @@ def calibration_of(
         sysmon_memory_bytes=first.device.physical_memory_bytes,
         handlers=_distinct(name for run in told for name in run.launch.handlers),
         warnings=_distinct(name for run in told for name in run.launch.warnings),
+        warnings_noticed=sum(run.evidence.warnings_noticed for run in told),
         warned_at_percent=round(100 * warned / limit, 1) if warned and limit else None,
         deaths=_deaths(told),
         own_kill=own_kill,

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.device.events import AppExited, AppOutput, SessionEvent
-from orchestrator.device.pmd3.developer import footprint_of, memory_size_of
+from orchestrator.device.events import AppExited, AppOutput, SessionEvent, WarningNoticed
+from orchestrator.device.pmd3.developer import footprint_of, memory_size_of, warning_of
 from orchestrator.device.pmd3.process_control import ProcessWatch
 
 
@@ -43,6 +43,25 @@ def test_a_row_without_the_footprint_gives_none(row: object) -> None:
 )
 def test_a_system_row_gives_the_memory_size(row: object, size_bytes: int | None) -> None:
     assert memory_size_of(row) == size_bytes
+
+
+@pytest.mark.parametrize(
+    ("payload", "notice"),
+    [
+        (("memoryLevelNotification:", [{"pid": 7, "code": 2.0}]), WarningNoticed(7)),
+        (("memoryLevelNotification:", [{"code": 2.0}]), WarningNoticed(None)),
+        (("memoryLevelNotification:", [{"pid": "7"}]), WarningNoticed(None)),
+        (("memoryLevelNotification:", []), WarningNoticed(None)),
+        (("applicationStateNotification:", [{"pid": 7}]), None),
+        (("memoryLevelNotification:",), None),
+        ({"pid": 7}, None),
+        (None, None),
+    ],
+)
+def test_a_notification_of_memory_is_a_warning(
+    payload: object, notice: WarningNoticed | None
+) -> None:
+    assert warning_of(payload) == notice
 
 
 def watched() -> tuple[ProcessWatch, list[SessionEvent]]:
