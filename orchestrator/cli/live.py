@@ -116,24 +116,45 @@ def watch_run(paths: RunPaths, every_s: float, owner_lives: Callable[[RunDocumen
 
 
 class BuildLine:
-    """Takes a compiler's output: one line that changes on a terminal, else all of it."""
+    """Takes a compiler's output: one line that changes on a terminal, else all of it.
+
+    A compiler may be silent for minutes: on a terminal a thread keeps the seconds going.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._screen = Screen(stream) if is_wanted(stream, os.environ) else None
         self._began_s = time.monotonic()
+        self._latest: str | None = None  # nothing is shown before there is something to build
+        self._over = threading.Event()
+        self._drawing = threading.Lock()
+        if self._screen is not None:
+            threading.Thread(target=self._tick, daemon=True).start()
 
     def write(self, text: str, /) -> None:
         """Show the latest line; an error's text comes with the error, from the log."""
         if self._screen is None:
             self._stream.write(text)
             return
-        spent_s = time.monotonic() - self._began_s
-        width = self._screen.terminal().width - 1
-        words = [Span("building the app ", "head"), Span(f"{spent_s:.0f} s  {printable(text)}")]
-        self._screen.draw([within(words, width)])
+        self._latest = printable(text)
+        self._draw(self._screen)
 
     def done(self) -> None:
         """Take the line away."""
+        self._over.set()
         if self._screen is not None:
-            self._screen.clear()
+            with self._drawing:
+                self._screen.clear()
+
+    def _tick(self) -> None:
+        while self._screen is not None and not self._over.wait(LOOK_EVERY_S):
+            with suppress(OSError, ValueError):  # the terminal is gone
+                self._draw(self._screen)
+
+    def _draw(self, screen: Screen) -> None:
+        with self._drawing:
+            if self._latest is None or self._over.is_set():
+                return
+            spent_s = time.monotonic() - self._began_s
+            words = [Span("building the app ", "head"), Span(f"{spent_s:.0f} s  {self._latest}")]
+            screen.draw([within(words, screen.terminal().width - 1)])

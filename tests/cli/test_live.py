@@ -11,6 +11,7 @@ import pytest
 from orchestrator.cli.live import BuildLine, shown
 from orchestrator.runlog.files import write_document
 from orchestrator.runlog.layout import RunPaths
+from tests.end_to_end.fleet_process import wait_for
 from tests.live.phones import summary
 from tests.report.runs import write_run
 
@@ -43,6 +44,23 @@ def test_a_build_is_one_line_on_a_terminal_and_leaves_none() -> None:
     assert "[2/9] Compiling [2JB" in stream.getvalue()
     output.done()
     assert stream.getvalue().endswith("\x1b[1A\x1b[J\x1b[?25h\x1b[?2026l")
+
+
+@pytest.mark.usefixtures("colourful")
+def test_the_seconds_go_on_while_the_compiler_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchestrator.cli.live.LOOK_EVERY_S", 0.01)
+    stream = Terminal()
+    output = BuildLine(stream)
+    output.write("[1/9] Compiling A\n")
+    wait_for(lambda: "1 s  [1/9]" in stream.getvalue(), 30, "the next second")
+    output.done()
+
+
+@pytest.mark.usefixtures("colourful")
+def test_nothing_is_drawn_where_nothing_is_built() -> None:
+    stream = Terminal()
+    BuildLine(stream).done()
+    assert stream.getvalue() == ""
 
 
 def test_a_log_gets_all_that_the_compiler_says() -> None:
