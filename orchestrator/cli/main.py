@@ -27,6 +27,9 @@ COMMANDS: Final = {
     "soak": "Soak phones and state per phone whether the contract held.",
     "build": "Build and sign the app for iPhones; say what was signed, or the one cause why not.",
     "plan": "Say what a soak would do, without touching a phone.",
+    "conform": "Run an app that was given briefly, and say which checks it can support.",
+    "init": "Write a commented fleet.yaml from the phones that are attached.",
+    "ci-template": "Print a nightly job for GitHub Actions, GitLab or Buildkite.",
     "doctor": "Say whether a soak could start now, and what to do if not.",
     "calibrate": "Measure what phones do at their memory limit, and store it.",
     "resume": "Go on with a run whose process died.",
@@ -84,7 +87,7 @@ class LazyGroup(LightGroup):
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:  # noqa: D102
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"orchestrator.cli.{cmd_name}")
+        module = importlib.import_module(f"orchestrator.cli.{cmd_name.replace('-', '_')}")
         command = typer.main.get_command(module.app)
         command.name = cmd_name
         dress(command)

@@ -78,7 +78,7 @@ def soak(
         include_unlisted=include_unlisted,
         until_s=_until_s(until),
         wait=wait,
-        ipa=_given_app(ipa, bundle_id),
+        ipa=given_app(ipa, bundle_id),
         bundle_id=bundle_id,
     )
     run, summary = anyio.run(run_soak, options)
@@ -86,7 +86,12 @@ def soak(
     sys.exit(conclude(run, summary, loaded, json=json))
 
 
-def _given_app(ipa: Path | None, bundle_id: str | None) -> Path | None:
+def given_app(ipa: Path | None, bundle_id: str | None) -> Path | None:
+    """Return `--ipa`, which must be there, as `--bundle-id` must not be without it.
+
+    Raises:
+        UsageError: Otherwise.
+    """
     if ipa is None and bundle_id is not None:
         raise UsageError("--bundle-id goes with --ipa", remedy="Set harness.bundle_id for our app")
     if ipa is not None and not ipa.exists():
