@@ -93,6 +93,18 @@ class LazyGroup(LightGroup):
         dress(command)
         return command
 
+    def resolve_command(  # noqa: D102 - of the base
+        self, ctx: Context, args: list[str]
+    ) -> tuple[str | None, Command | None, list[str]]:
+        # The base suggests from commands that are loaded; here none is.
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else " `fleet --help` lists them."
+            ctx.fail(f"No such command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: D102
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))

@@ -45,8 +45,8 @@ def refuse_unplayable_scenario(scenario: Scenario, app: PlannedApp) -> None:
     """
     if app.kind == "stand-in" and scenario.needs_swift:
         raise BuildError(
-            f"the scenario {scenario.name} has audits, reloads or visits to the background, which "
-            "the Python stand-in app does not play",
+            f"the scenario {scenario.name} has audits, reloads, visits to the background or "
+            "warnings in prefill or idle: the Python stand-in app does not play them",
             remedy=f"Get Swift ({how_to_get_swift(sys.platform)}), or take --scenario smoke",
         )
 

@@ -62,7 +62,11 @@ def validate(document: PlacedDocument) -> FleetConfig:
     try:
         return FleetConfig.model_validate(document.value)
     except ValidationError as error:
-        raise _errors(document, error)[0] from error
+        first, *more = _errors(document, error)
+        if not more:
+            raise first from error
+        rule = f"{first.rule}; {len(more)} more, `fleet config check` lists all"
+        raise ConfigError(first.file, rule, line=first.line, column=first.column) from error
 
 
 def _read(path: Path) -> PlacedDocument:

@@ -69,4 +69,6 @@ class Scenario:
     @property
     def needs_swift(self) -> bool:
         """Whether it asks for what the stand-in app does not play."""
-        return bool(self.audit_at_tokens or self.background or self.reload_at_tokens)
+        phases = {warning.phase for warning in self.timed_warnings}
+        rare = self.audit_at_tokens or self.background or self.reload_at_tokens
+        return bool(rare) or bool(phases - {"decode"})

@@ -47,3 +47,13 @@ def test_the_words_of_explain_are_completed() -> None:
         [FLEET], env=environment, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.stdout.split() == ["trim.on-schedule"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [("sook", "Did you mean 'soak'?"), ("zzzz", "`fleet --help` lists them.")],
+)
+def test_a_command_that_is_not_there_is_answered_with_the_nearest(typed: str, said: str) -> None:
+    done = subprocess.run([FLEET, typed], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert f"No such command '{typed}'. {said}" in done.stderr

@@ -119,3 +119,8 @@ def test_the_first_cycle_lies_in_the_first_4000_tokens(name: str) -> None:
     early = [token for token in ramps if token < 4000]
     assert len(early) >= scenario.min_evictions
     assert scenario.purpose.endswith(".")
+
+
+def test_the_stand_in_app_plays_what_it_knows() -> None:
+    played = {name for name, scenario in SCENARIOS.items() if not scenario.needs_swift}
+    assert played == {"smoke", "thermal", "budget-edge", "endurance"}

@@ -49,7 +49,7 @@ def test_what_the_stand_in_app_does_not_play_is_refused_before_a_run(tmp_path: P
     words = ("soak", "--virtual", "--scenario", "background", "--set", ONE_PHONE)
     run = run_fleet(tmp_path, *words, limit_s=120, PATH=WITHOUT_SWIFT)
     assert run.exit_code == 5
-    assert "the Python stand-in app does not play" in run.stderr
+    assert "the Python stand-in app does not play them" in run.stderr
     assert "docs/how-to/get-swift.md" in run.stderr
     assert not run.output.exists() or not list(run.output.iterdir())
 
