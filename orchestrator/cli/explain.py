@@ -27,7 +27,7 @@ def explain(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Check ids, causes, exit codes, scenarios, lint rules.",
+            help="Check ids, causes, outcomes, exit codes, scenarios, lint rules.",
             metavar="[word]...",
             autocompletion=_beginning_with,
         ),

@@ -17,6 +17,7 @@ from orchestrator.config.schema import REQUIRED, keys
 from orchestrator.report.pages.causes import CAUSES
 from orchestrator.report.pages.exit_codes import EXIT_CODES
 from orchestrator.report.pages.library import check_page
+from orchestrator.report.pages.outcomes import OUTCOMES
 from orchestrator.report.pages.page import as_markdown
 from orchestrator.report.pages.scenarios import scenario_pages
 from orchestrator.runlog.telemetry import AnyRecord, Record
@@ -116,6 +117,7 @@ def _sections(pages: Iterable[Page]) -> str:
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "checks.md": lambda: _sections(check_page(info) for info in CATALOG.values()),
     "causes.md": lambda: _sections(CAUSES.values()),
+    "outcomes.md": lambda: _sections(OUTCOMES),
     "exit-codes.md": lambda: _sections(EXIT_CODES.values()),
     "scenarios.md": lambda: _sections(scenario_pages()),
     "config.md": config_page,

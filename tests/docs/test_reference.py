@@ -8,7 +8,7 @@ from orchestrator.cli.schema import schema_text
 from orchestrator.config.scenario_catalog import SCENARIOS
 from orchestrator.domain.checks import CHECK_IDS
 from orchestrator.domain.errors import UsageError
-from orchestrator.domain.outcome import Cause, ExitCode
+from orchestrator.domain.outcome import Cause, ExitCode, Outcome, Result
 from orchestrator.mlpackage.lint.run import RULES
 from orchestrator.report.pages.library import library, page_of
 from orchestrator.report.pages.page import WIDTH, as_text
@@ -17,6 +17,9 @@ from tests.docs.generated import PAGES, REFERENCE, SCHEMA, current
 WORDS = (
     *CHECK_IDS,
     *(cause.value for cause in Cause),
+    *(outcome.value for outcome in Outcome),
+    Result.SKIPPED.value,
+    Result.UNMEASURED.value,
     *(str(int(code)) for code in ExitCode),
     *SCENARIOS,
     *(rule.id for rule in RULES),

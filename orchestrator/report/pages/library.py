@@ -10,6 +10,7 @@ from orchestrator.domain.errors import UsageError
 from orchestrator.mlpackage.lint.run import RULES
 from orchestrator.report.pages.causes import CAUSES
 from orchestrator.report.pages.exit_codes import EXIT_CODES
+from orchestrator.report.pages.outcomes import OUTCOMES
 from orchestrator.report.pages.page import Page
 from orchestrator.report.pages.scenarios import scenario_pages
 from orchestrator.verdict.catalog import CATALOG
@@ -60,6 +61,7 @@ def library() -> Mapping[str, Page]:
     pages = [
         *(check_page(info) for info in CATALOG.values()),
         *CAUSES.values(),
+        *OUTCOMES,
         *EXIT_CODES.values(),
         *scenario_pages(),
         *(rule_page(rule) for rule in RULES),
