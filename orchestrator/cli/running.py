@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -15,6 +16,7 @@ from orchestrator.device.keeper.start import KeeperStarter
 from orchestrator.device.pmd3.link import Pmd3Link
 from orchestrator.domain.phone import Phone
 from orchestrator.harness.models import witness_packages
+from orchestrator.harness.reference import reference_package
 from orchestrator.soak.campaign import Campaign
 from orchestrator.soak.gate import GateLimits
 from orchestrator.soak.ladder import RecoveryPolicy
@@ -25,7 +27,6 @@ from orchestrator.soak.stagger import Stagger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from orchestrator.config.model import FleetConfig
     from orchestrator.device.discovery import UsbmuxSource
@@ -121,7 +122,7 @@ def gate_limits(config: FleetConfig) -> GateLimits:
     return GateLimits(
         min_battery_percent=gate.min_battery_percent,
         max_start_thermal=gate.max_start_thermal,
-        model_bytes=sum(len(package.content) for package in packages_of(config)),
+        model_bytes=sum(package.size_bytes for package in packages_of(config)),
         cool_down_limit_s=gate.cool_down_limit_s,
         charge_limit_s=gate.charge_limit_s,
         unlock_limit_s=gate.unlock_limit_s,
@@ -130,7 +131,11 @@ def gate_limits(config: FleetConfig) -> GateLimits:
 
 def packages_of(config: FleetConfig) -> tuple[ModelPackage, ...]:
     """Return the model packages that a configuration asks for."""
-    return witness_packages(config.model.capacity_tokens)
+    model = config.model
+    if model.engine == "witness":
+        return witness_packages(model.capacity_tokens)
+    given = {"int4": model.int4, "int8": model.int8}
+    return tuple(reference_package(name, Path(kit)) for name, kit in given.items() if kit)
 
 
 def lock_key(udid: str, alias: str, address: str, *, virtual: bool) -> LockKey:

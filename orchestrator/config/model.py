@@ -175,8 +175,8 @@ class NamesBlock(Block):
 class ModelBlock(Block):
     """The model that runs."""
 
-    engine: Literal["witness"] = "witness"
-    int4: str | None = None  # package per quantization, pushed by content hash
+    engine: Literal["witness", "reference"] = "witness"
+    int4: str | None = None  # kit of `fleet model build` per quantization, for engine reference
     int8: str | None = None
     compute_units: Literal["all", "cpu_only", "cpu_and_gpu", "cpu_and_neural_engine"] = "all"
     capacity_tokens: PositiveCount = 4096

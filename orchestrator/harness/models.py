@@ -5,14 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
 
 FIRST_ID: Final = 2
 END_ID: Final = 0
 BOS_ID: Final = 1
 SELFTEST_LOAD_MS: Final = 1200  # long beside what a busy host adds to it
 
-_BITS_PER_WEIGHT: Final = {"int4": 4, "int8": 8}
+BITS_PER_WEIGHT: Final = {"int4": 4, "int8": 8}
 # 700 MiB and about twice that: one model at both widths.
 _WEIGHTS_BYTES: Final = {"int4": 734_003_200, "int8": 1_395_864_371}
 
@@ -45,12 +49,21 @@ class ModelPackage:
     """One package, ready to be pushed."""
 
     quantization: str
-    digest: str  # SHA-256 of `content`, 64 hex digits
-    content: bytes  # of its one file, `model.json`
+    digest: str  # 64 hex digits; docs/protocol.md, 2.1, says over what
+    files: Mapping[str, bytes | Path]  # by name
     bits_per_weight: int
     capacity: int  # rows of the KV state
     kind: str = "witness"
     load_ms: float | None = None  # the set load time, None where there is none
+    has_bos: bool = True  # whether it has an id that begins a conversation
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes that are pushed."""
+        return sum(
+            len(source) if isinstance(source, bytes) else source.stat().st_size
+            for source in self.files.values()
+        )
 
     @property
     def folder(self) -> str:
@@ -77,13 +90,13 @@ def witness_package(quantization: str, shape: WitnessShape | None = None) -> Mod
     Raises:
         ValueError: If the quantization is neither.
     """
-    if quantization not in _BITS_PER_WEIGHT:
-        raise ValueError(f"no quantization {quantization!r}, only {', '.join(_BITS_PER_WEIGHT)}")
+    if quantization not in BITS_PER_WEIGHT:
+        raise ValueError(f"no quantization {quantization!r}, only {', '.join(BITS_PER_WEIGHT)}")
     size = shape or WitnessShape(_WEIGHTS_BYTES[quantization])
     described: dict[str, object] = {
         "kind": "witness",
         "quantization": quantization,
-        "bits_per_weight": _BITS_PER_WEIGHT[quantization],
+        "bits_per_weight": BITS_PER_WEIGHT[quantization],
         "weights_bytes": size.weights_bytes,
         "kv_row_bytes": size.kv_row_bytes,
         "capacity": size.capacity,
@@ -97,8 +110,8 @@ def witness_package(quantization: str, shape: WitnessShape | None = None) -> Mod
     return ModelPackage(
         quantization,
         hashlib.sha256(content).hexdigest(),
-        content,
-        bits_per_weight=_BITS_PER_WEIGHT[quantization],
+        {"model.json": content},
+        bits_per_weight=BITS_PER_WEIGHT[quantization],
         capacity=size.capacity,
         load_ms=float(size.load_ms) or None,
     )
@@ -120,7 +133,7 @@ def witness_packages(capacity: int = 4096) -> tuple[ModelPackage, ...]:
     """Return the packages of a soak, one of each quantization, with `capacity` KV rows."""
     return tuple(
         witness_package(quantization, WitnessShape(_WEIGHTS_BYTES[quantization], capacity=capacity))
-        for quantization in _BITS_PER_WEIGHT
+        for quantization in BITS_PER_WEIGHT
     )
 
 
@@ -147,5 +160,5 @@ def selftest_packages(capacity: int = 4096) -> tuple[ModelPackage, ...]:
                 compute_plan=_FITTING_PLAN,
             ),
         )
-        for quantization in _BITS_PER_WEIGHT
+        for quantization in BITS_PER_WEIGHT
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.config.scenario import wire_scenario
 from orchestrator.device.discovery import normal_udid
 from orchestrator.device.selection import Skipped
+from orchestrator.domain.errors import UsageError
 from orchestrator.domain.iphone import by_product_type
 from orchestrator.domain.memory_class import MemoryClass
 from orchestrator.runlog.documents import (
@@ -99,7 +100,13 @@ def expectation_of(
     """
     model = by_product_type(phone.product_type)
     memory_class = model.memory_class if model else MemoryClass.GB6
-    package = packages[quantization_of(memory_class)]
+    package = packages.get(quantization_of(memory_class))
+    if package is None:
+        name = quantization_of(memory_class)
+        raise UsageError(
+            f"{phone.alias} needs an {name} model, and model.{name} names none",
+            remedy=f"Set model.{name} to a kit of `fleet model build --weights {name}`",
+        )
     policy = config.policy
     limits = [policy.budget_tokens[memory_class], package.capacity]
     if policy.scenario_budget_tokens is not None:
@@ -111,10 +118,16 @@ def expectation_of(
         digest=package.digest,
         bits_per_weight=float(package.bits_per_weight),
         capacity_tokens=package.capacity,
-        pin_tokens=1 if policy.pin == "bos" else 0,
+        pin_tokens=1 if policy.pin == "bos" and package.has_bos else 0,
         load_ms=package.load_ms,
         limit_bytes=limit_bytes,
     )
+
+
+def _provable(required: Sequence[str], packages: Mapping[str, ModelPackage]) -> list[str]:
+    """Return the checks that a run can require: the tokens of a witness alone prove their rows."""
+    proves = all(package.kind == "witness" for package in packages.values())
+    return [check for check in required if proves or check != "context.proven"]
 
 
 def nonce_of(seed: int, udid: str) -> str:
@@ -139,7 +152,7 @@ def make_plan(
         seed=seed,
         scenario=wire_scenario(scenario, config.policy, seed),
         requires=Requirement(
-            checks=list(scenario.required_checks),
+            checks=_provable(scenario.required_checks, packages),
             min_trims=scenario.min_trims,
             min_evictions=scenario.min_evictions,
             virtual_speed=scenario.virtual_speed,

@@ -157,7 +157,7 @@ class PhoneSession:
         return await Gatekeeper(self.link, gate, self.paths.health, self._event).admit()
 
     async def _push(self, package: ModelPackage) -> None:
-        payload = Payload(package.folder, package.digest, {"model.json": package.content})
+        payload = Payload(package.folder, package.digest, package.files)
         bundle_id = self.order.plan.app.bundle_id
         deadline = Deadline.after(INSTALL_LIMIT_S)
         progress = TransferProgress("push", self._event)

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from orchestrator.harness.models import WitnessShape, witness_package
+from orchestrator.harness.models import ModelPackage, WitnessShape, witness_package
 
 TOKEN = "secret"
 NONCE = 0xDEADBEEF
@@ -51,6 +51,13 @@ def scenario(**changes: object) -> Record:
 
 def slow() -> dict[str, float]:
     return {"decode_tokens_per_s": 200.0, "prefill_tokens_per_s": 20000.0}
+
+
+def model_json(package: ModelPackage) -> bytes:
+    """The bytes of a witness' `model.json`."""
+    content = package.files["model.json"]
+    assert isinstance(content, bytes)
+    return content
 
 
 def one_long_turn() -> Record:
@@ -152,7 +159,7 @@ class StandIn:
         package = witness_package(quantization, self._shape)
         folder = self.container / package.folder
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "model.json").write_bytes(package.content)
+        (folder / "model.json").write_bytes(model_json(package))
         return package.listed()
 
     def _await_listening(self) -> None:

@@ -12,10 +12,11 @@ from orchestrator.harness.models import (
     witness_package,
     witness_packages,
 )
+from tests.harness.standin_process import model_json
 
 
 def test_the_int4_package_has_the_bytes_of_the_protocol() -> None:
-    assert witness_package("int4").content == (
+    assert model_json(witness_package("int4")) == (
         b'{"kind":"witness","quantization":"int4","bits_per_weight":4,"weights_bytes":734003200,'
         b'"kv_row_bytes":32768,"capacity":4096,"vocab":32000,"first_id":2,"end_id":0,"bos_id":1,'
         b'"chunk":64}'
@@ -24,7 +25,7 @@ def test_the_int4_package_has_the_bytes_of_the_protocol() -> None:
 
 def test_a_package_lies_under_the_digest_of_its_content() -> None:
     package = witness_package("int8")
-    assert package.digest == hashlib.sha256(package.content).hexdigest()
+    assert package.digest == hashlib.sha256(model_json(package)).hexdigest()
     assert package.listed() == {
         "quantization": "int8",
         "digest": package.digest,
@@ -34,7 +35,7 @@ def test_a_package_lies_under_the_digest_of_its_content() -> None:
 
 
 def test_a_soak_gets_one_package_of_each_quantization() -> None:
-    described = [json.loads(package.content) for package in witness_packages()]
+    described = [json.loads(model_json(package)) for package in witness_packages()]
     assert [(each["quantization"], each["weights_bytes"]) for each in described] == [
         ("int4", 734_003_200),
         ("int8", 1_395_864_371),
@@ -52,13 +53,13 @@ def test_an_unknown_quantization_is_refused() -> None:
 
 def test_the_self_tests_packages_say_everything_that_a_check_can_judge() -> None:
     for package in selftest_packages():
-        described = json.loads(package.content)
-        assert (described["text"], described["load_ms"]) == ("pieces", SELFTEST_LOAD_MS)
-        groups = {group["group"]: group["device"] for group in described["compute_plan"]}
+        said = json.loads(model_json(package))
+        assert (said["text"], said["load_ms"]) == ("pieces", SELFTEST_LOAD_MS)
+        groups = {group["group"]: group["device"] for group in said["compute_plan"]}
         assert groups["feed_forward"] == "neural_engine"
         assert package.load_ms == SELFTEST_LOAD_MS
 
 
 def test_a_soaks_packages_have_no_set_load_time() -> None:
     assert {package.load_ms for package in witness_packages()} == {None}
-    assert all(b"compute_plan" not in package.content for package in witness_packages())
+    assert all(b"compute_plan" not in model_json(package) for package in witness_packages())

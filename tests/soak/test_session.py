@@ -102,7 +102,7 @@ async def test_models_are_in_the_container_before_the_launch(bench: Bench) -> No
     ScriptedApp(bench.link, LINES)
     await bench.run()
     for package in bench.order.packages:
-        assert bench.link.files[f"{package.folder}/model.json"] == package.content
+        assert bench.link.files[f"{package.folder}/model.json"] == package.files["model.json"]
     calls = bench.link.script.calls
     assert max(at for at, call in enumerate(calls) if call == "push") < calls.index("launch")
 

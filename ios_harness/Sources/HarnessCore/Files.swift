@@ -25,6 +25,13 @@ public enum Files {
     }
   }
 
+  /// Whether a file can be read.
+  public static func exists(_ path: String) -> Bool {
+    let descriptor = chost_open_read(path)
+    if descriptor >= 0 { chost_close(descriptor) }
+    return descriptor >= 0
+  }
+
   /// Makes a folder and the folders above it.
   ///
   /// - Parameter path: Relative to the working directory, or absolute.

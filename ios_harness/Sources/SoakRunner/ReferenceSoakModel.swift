@@ -7,6 +7,8 @@ import StreamingLM
 /// A real decoder on the CPU: a folder with `weights.safetensors` of the model kit, named by that file's digest.
 struct ReferenceSoakModel: SoakModel {
   private let weights: DecoderWeights
+  /// `goldens.json` beside the weights; nil where there is none.
+  private let goldens: String?
   let facts: ModelFacts
 
   private static let largestFileBytes = 1 << 30
@@ -15,19 +17,29 @@ struct ReferenceSoakModel: SoakModel {
   static func read(folder: String, digest: String) throws -> (any SoakModel)? {
     let bytes = try Files.read("\(folder)/weights.safetensors", limitBytes: largestFileBytes)
     guard SHA256.hexadecimal(of: bytes) == digest else { return nil }
-    return try ReferenceSoakModel(weights: DecoderWeights(file: SafetensorsFile(bytes: bytes)))
+    let goldens = "\(folder)/goldens.json"
+    return try ReferenceSoakModel(
+      weights: DecoderWeights(file: SafetensorsFile(bytes: bytes)),
+      goldens: Files.exists(goldens) ? goldens : nil)
   }
 
-  private init(weights: DecoderWeights) throws {
+  private init(weights: DecoderWeights, goldens: String?) throws {
     self.weights = weights
+    self.goldens = goldens
     facts = try ModelFacts(
       engine: "reference", shape: weights.shape, weightsBytes: weights.byteCount)
   }
 
   func supports(_ sampling: SamplingSetting) -> Bool { true }
 
+  /// Compares the logits with the goldens first: a decoder that computes another model is not soaked.
   func load(_ order: LoadOrder) throws -> LoadedModel {
     let engine = try DecoderEngine(weights: weights, sampling: order.sampling)
+    if let goldens {
+      let check = try GoldenCheck(path: goldens, engine)
+      order.willDo("load", check.description)
+      if !check.isMet { throw EngineError.failed("not the model of its \(check.description)") }
+    }
     return LoadedModel(engine: engine, load: try engine.reload())
   }
 }

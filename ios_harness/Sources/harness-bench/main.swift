@@ -17,7 +17,7 @@ guard 2...3 ~= arguments.count else {
 let weights = try DecoderWeights(path: arguments[0])
 for part in parts {
   switch part {
-  case "goldens": Report.say(try GoldenCheck(weights: weights, path: arguments[1]).table())
+  case "goldens": Report.say(try Goldens.table(weights: weights, path: arguments[1]))
   case "share": Report.say(try await EngineShare(weights: weights).table())
   case "memory": Report.say(try LiveMemory().table())
   case "decode": Report.say(try DecodeCost(weights: weights).table())

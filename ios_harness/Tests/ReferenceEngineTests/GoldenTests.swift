@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import HarnessCore
 import ReferenceEngine
 import StreamingLM
 import Testing
@@ -11,22 +12,18 @@ import Testing
   @Test(arguments: [DecoderShape.Storage.lut4, .int8])
   func logitsAreThoseOfTheModelKit(_ storage: DecoderShape.Storage) throws {
     let fixture = try ModelFixture(storage)
-    let engine = try DecoderEngine(weights: fixture.weights)
-    var (positions, equal, largestError) = (0, 0, 0.0)
-    for prompt in try fixture.goldens() {
-      for (row, logits) in try engine.logitsOfEach(prompt.ids).enumerated() {
-        let best = logits.indices.sorted { logits[$0] > logits[$1] }.prefix(3).map(Token.init)
-        positions += 1
-        if best[0] == prompt.topIDs[row][0] { equal += 1 }
-        #expect(best.contains(prompt.topIDs[row][0]))
-        for (id, golden) in zip(prompt.topIDs[row], prompt.topLogits[row]) {
-          largestError = max(largestError, abs(Double(logits[Int(id)]) - golden))
-        }
-      }
-    }
-    #expect(positions == 200)
-    #expect(Double(equal) >= 0.99 * Double(positions), "\(equal) of \(positions)")
-    #expect(largestError < Self.largestError)
+    let check = try GoldenCheck(
+      path: fixture.folder + "/goldens.json", DecoderEngine(weights: fixture.weights))
+    #expect(check.isMet && check.positions == 200)
+    #expect(check.largestError < Self.largestError)
+  }
+
+  @Test func goldensOfAnotherModelAreNotMet() throws {
+    let engine = try DecoderEngine(weights: ModelFixture(.lut4).weights)
+    let check = try GoldenCheck(path: ModelFixture.folder(.int8) + "/goldens.json", engine)
+    #expect(!check.isMet && check.positions == 200)
+    let nothing = ModelFixture.folder(.lut4) + "/missing.json"
+    #expect(throws: SystemError.self) { try GoldenCheck(path: nothing, engine) }
   }
 
   @Test func aChunkGivesWhatSingleTokensGive() throws {
