@@ -32,6 +32,12 @@ def calibrate(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Override a key: --set harness.x=5.")
     ] = None,
+    ipa: Annotated[
+        Path | None, typer.Option(help="A ready-made signed app, `.ipa` or `.app`; else ours.")
+    ] = None,
+    bundle_id: Annotated[
+        str | None, typer.Option(help="That the given app must have, with --ipa.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
     include_unlisted: Annotated[
         bool, typer.Option("--include-unlisted", help="Also other models and older iOS.")
@@ -51,6 +57,7 @@ def calibrate(
     from orchestrator.cli.calibration_bench import run_calibration
     from orchestrator.cli.calibration_lines import as_json, calibration_lines
     from orchestrator.cli.compose import SoakOptions
+    from orchestrator.cli.soak import given_app
     from orchestrator.domain.outcome import ExitCode
 
     options = SoakOptions(
@@ -64,6 +71,8 @@ def calibrate(
         seed=1,
         include_unlisted=include_unlisted,
         wait=wait,
+        ipa=given_app(ipa, bundle_id),
+        bundle_id=bundle_id,
     )
     result = anyio.run(run_calibration, options, deaths)
     if json:

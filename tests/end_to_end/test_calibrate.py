@@ -82,7 +82,17 @@ def test_a_soak_expects_the_limit_that_was_calibrated(tmp_path: Path) -> None:
     assert abs(expected - LIMIT_MIB * MIB) < 4 * MIB
 
 
-def test_a_calibration_with_a_defect_is_refused(tmp_path: Path) -> None:
-    done = fleet(tmp_path, "calibrate", "--set", "harness.defect=never-trim")
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--set", "harness.defect=never-trim"), "would measure the defect"),
+        (("--bundle-id", "dev.example.other"), "--bundle-id goes with --ipa"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    tmp_path: Path, words: tuple[str, ...], reason: str
+) -> None:
+    done = fleet(tmp_path, "calibrate", *words)
     assert done.exit_code == 2
-    assert "would measure the defect" in done.stderr
+    assert reason in done.stderr
+    assert not (tmp_path / "runs" / "calibrations").exists()
