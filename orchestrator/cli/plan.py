@@ -96,7 +96,7 @@ def _lines(found: PlannedSoak) -> Iterator[str]:
             f"  {phone.alias}  {phone.model}  iOS {phone.os}  {expected.memory_class}"
             f"  {expected.quantization}  budget {expected.budget_tokens} tokens"
         )
-        yield from _forecast_lines(found.forecasts[phone.udid])
+        yield from _forecast_lines(found.forecasts.get(phone.udid))
     for skipped in found.participants.skipped:
         yield f"  not {skipped.phone.alias}: {skipped.reason}"
     for absence in found.participants.absent:
@@ -119,7 +119,10 @@ def _app_lines(found: PlannedSoak) -> Iterator[str]:
         yield f"  it does not play {found.scenario.name}: the run would exit 5"
 
 
-def _forecast_lines(one: Forecast) -> Iterator[str]:
+def _forecast_lines(one: Forecast | None) -> Iterator[str]:
+    if one is None:
+        yield "      trims not predicted: only a witness engine's tokens are known beforehand"
+        return
     span = (
         f"in about {one.tokens} tokens, all of it,"
         if one.whole
@@ -139,6 +142,12 @@ def _wrapped(label: str, words: tuple[str, ...]) -> list[str]:
     text = label + ", ".join(words)
     indent = " " * len(label)
     return textwrap.wrap(text, _WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def _as_dict(one: Forecast | None) -> dict[str, object] | None:
+    from dataclasses import asdict
+
+    return None if one is None else asdict(one)
 
 
 def _print_json(found: PlannedSoak) -> None:
@@ -161,7 +170,7 @@ def _print_json(found: PlannedSoak) -> None:
                 "model": phone.model,
                 "os": phone.os,
                 "expected": msgspec.to_builtins(found.expected[phone.udid]),
-                "forecast": asdict(found.forecasts[phone.udid]),
+                "forecast": _as_dict(found.forecasts.get(phone.udid)),
             }
             for phone in found.participants.phones
         ],
