@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from orchestrator.cli.attached import ListedPhone
 
 _HEAD: Final = """\
+# yaml-language-server: $schema=fleet.schema.json
+# Editors check this file once `fleet schema --output fleet.schema.json` wrote that beside it.
 # The lab. Units are in the keys; unknown keys are refused with file, line and column.
 # Made by `fleet init`; what is commented out shows the default.
 schema: 1

@@ -74,3 +74,9 @@ def test_a_file_that_is_there_is_replaced_by_force_alone(tmp_path: Path) -> None
     assert run.exit_code == 0
     assert load_config(file).expect == ()
     assert sorted(path.name for path in tmp_path.glob(".*")) == []
+
+
+def test_the_first_line_names_the_schema_for_editors() -> None:
+    first, second = first_config([]).splitlines()[:2]
+    assert first == "# yaml-language-server: $schema=fleet.schema.json"
+    assert "fleet schema --output fleet.schema.json" in second
