@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -84,7 +85,7 @@ def _lines(found: PlannedSoak) -> Iterator[str]:
     yield f"scenario {scenario.name}: {scenario.title}"
     yield (
         f"  {duration_text(scenario.duration_s)} of inference per phone, all phones side by side;"
-        f" over after {duration_text(round(found.longest_s))} at the latest"
+        f" over after {_clock(found.longest_s)} at the latest"
     )
     yield f"  at least: {exercise_text(scenario)}"
     yield from _wrapped("  must hold: ", scenario.required_checks)
@@ -101,6 +102,11 @@ def _lines(found: PlannedSoak) -> Iterator[str]:
         yield f"  not {skipped.phone.alias}: {skipped.reason}"
     for absence in found.participants.absent:
         yield f"  missing {absence.alias}: {absence.reason}; the run would exit 4"
+
+
+def _clock(seconds: float) -> str:
+    hours, minutes = divmod(math.ceil(seconds / 60), 60)
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min"
 
 
 def _app_lines(found: PlannedSoak) -> Iterator[str]:

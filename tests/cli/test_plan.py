@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from orchestrator.cli.compose import SoakOptions
-from orchestrator.cli.plan import _lines, _print_json
+from orchestrator.cli.plan import _clock, _lines, _print_json
 from orchestrator.cli.planning import PlannedSoak, planned
 
 OPTIONS = SoakOptions(
@@ -36,6 +36,13 @@ def test_only_the_phones_that_are_meant_are_planned(plan: PlannedSoak) -> None:
     assert "vp-01  iPhone 14  iOS 18.5  6gb  int4  budget 512 tokens" in text
     assert "vp-02" not in text
     assert "prompts are over the budget and refused" in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(59.0, "1 min"), (3599.0, "1 h 00 min"), (15_420.0, "4 h 17 min")]
+)
+def test_the_latest_end_is_told_in_hours_and_minutes(seconds: float, text: str) -> None:
+    assert _clock(seconds) == text
 
 
 def test_without_a_witness_no_trim_is_predicted(
