@@ -11,6 +11,7 @@ from orchestrator.cli.app_package import part_unfit, supplied_app
 from orchestrator.cli.iphone_build import UnfitAppError, asc_key, built_for_iphone
 from orchestrator.config.load import load_config
 from orchestrator.domain.errors import BuildError, UsageError
+from orchestrator.harness.package import pack_stand_in
 from orchestrator.harness.signed.layout import read_app
 from orchestrator.harness.signed.preflight import Demands, Refused
 from orchestrator.soak.plan import Participants
@@ -55,6 +56,14 @@ def test_an_app_for_iphones_is_not_put_on_virtual_phones(tmp_path: Path) -> None
     ipa = AppParts().ipa(tmp_path / "app.ipa")
     with pytest.raises(BuildError, match="virtual phones run programs of this host"):
         supplied_app(ipa, DEMANDS, tmp_path, virtual=True)
+
+
+def test_virtual_phones_take_an_app_of_this_host_with_the_right_bundle_id(tmp_path: Path) -> None:
+    ipa = pack_stand_in(tmp_path / "app.ipa")
+    assert supplied_app(ipa, DEMANDS, tmp_path, virtual=True).ipa == ipa
+    wanted = replace(DEMANDS, bundle_id="dev.other")
+    with pytest.raises(BuildError, match="Correct --bundle-id"):
+        supplied_app(ipa, wanted, tmp_path, virtual=True)
 
 
 def test_a_folder_that_was_given_is_packed_and_an_unfit_app_refused(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from orchestrator.cli.conformance import (
     NOT_HERE,
     NOT_SENT,
     SUPPORTED,
+    conformance_of,
     support_of,
 )
 from orchestrator.harness.package import pack_stand_in
@@ -19,7 +20,10 @@ from orchestrator.runlog.documents import CheckDocument
 from tests.end_to_end.fleet_process import QUICK, WITHOUT_SWIFT, run_fleet
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
+
+    from tests.end_to_end.fleet_process import FinishedRun
 
 
 @pytest.mark.parametrize(
@@ -40,6 +44,17 @@ def test_a_result_is_no_support_without_its_records(
     assert (found.support, found.not_sent, found.required) == (support, not_sent, True)
 
 
+def test_a_run_says_what_its_app_supports(quick_runs: Mapping[str, FinishedRun]) -> None:
+    found = conformance_of(quick_runs["clean"].path)
+    support = {check.id: check.support for check in found.checks}
+    assert found.conforms
+    assert (found.engine, found.exit_code) == ("witness", 0)
+    assert support["trim.on-schedule"] == SUPPORTED
+    assert support["trim.parity"] == NOT_SENT
+    assert list(found.lines())[-1].endswith("the app conforms")
+
+
+@pytest.mark.deep
 @pytest.mark.timeout(300)
 def test_an_app_that_was_given_is_run_on_one_phone_and_leaves_nothing(tmp_path: Path) -> None:
     ipa = pack_stand_in(tmp_path / "app.ipa")
@@ -58,18 +73,7 @@ def test_an_app_that_was_given_is_run_on_one_phone_and_leaves_nothing(tmp_path: 
     assert {check["support"] for check in found["checks"] if check["required"]} == {SUPPORTED}
 
 
-@pytest.mark.parametrize(
-    ("words", "exit_code", "said"),
-    [
-        (("--ipa", "nothing.ipa"), 2, "is not there"),
-        (("--ipa", "app.ipa", "--bundle-id", "dev.other"), 5, "Correct --bundle-id"),
-    ],
-)
-def test_an_app_that_does_not_do_is_refused_before_a_run(
-    words: tuple[str, ...], exit_code: int, said: str, tmp_path: Path
-) -> None:
-    pack_stand_in(tmp_path / "app.ipa")
-    run = run_fleet(tmp_path, "soak", "--virtual", *words, cwd=tmp_path, PATH=WITHOUT_SWIFT)
-    assert run.exit_code == exit_code, run.stderr
-    assert said in run.stderr
-    assert not (tmp_path / "runs" / "latest").exists()
+def test_an_app_that_is_not_there_is_refused_before_a_phone_is_started(tmp_path: Path) -> None:
+    run = run_fleet(tmp_path, "conform", "--virtual", "--ipa", "nothing.ipa", cwd=tmp_path)
+    assert run.exit_code == 2
+    assert "nothing.ipa is not there" in run.stderr
