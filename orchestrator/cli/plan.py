@@ -130,7 +130,7 @@ def _forecast_lines(one: Forecast | None) -> Iterator[str]:
         yield "      trims not predicted: only a witness engine's tokens are known beforehand"
         return
     span = (
-        f"in about {one.tokens} tokens, all of it,"
+        f"in about {one.tokens} tokens, the whole soak"
         if one.whole
         else f"in the first {one.tokens} tokens"
     )

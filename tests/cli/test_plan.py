@@ -35,6 +35,7 @@ def test_only_the_phones_that_are_meant_are_planned(plan: PlannedSoak) -> None:
     assert "phones: 2" in text
     assert "vp-01  iPhone 14  iOS 18.5  6gb  int4  budget 512 tokens" in text
     assert "vp-02" not in text
+    assert ", the whole soak, after 18, 96, 97, 192, 193, ...\n" in text
     assert "prompts are over the budget and refused" in text
 
 
