@@ -30,6 +30,7 @@ from orchestrator.evidence.sections import Document, documents
 from orchestrator.evidence.source import CHUNK_BYTES, LONGEST_FILE_BYTES
 from orchestrator.evidence.times import first_certain
 from orchestrator.evidence.usage import parse_usage, product_in_text
+from orchestrator.evidence.whole import LONGEST, whole_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -54,21 +55,27 @@ def parse_report(content: bytes, file: str) -> ParsedReport:
         content: The raw file; keep it, the typed value holds only what is judged.
         file: What the caller calls the file; it is passed through.
     """
-    return next(_typed_all([content], file))
+    return next(_typed_whole(content, file))
 
 
 def parse_reports(content: bytes, file: str) -> list[ParsedReport]:
     """Return all reports of a file, at least one; never raises."""
-    return list(_typed_all([content], file))
+    return list(_typed_whole(content, file))
 
 
 def read_reports(path: Path, file: str) -> Iterator[ParsedReport]:
-    """Yield all reports of a file on disk, at least one, reading it in chunks.
+    """Yield all reports of a file on disk, at least one, reading a long one in chunks.
 
     Only the file system's refusal is left to say: it becomes an unreadable report, too.
     """
     try:
-        yield from _typed_all(_chunks(path), file)
+        with path.open("rb") as opened:
+            content = opened.read(LONGEST + 1)
+        if len(content) <= LONGEST:
+            yield from _typed_whole(content, file)
+        else:
+            del content
+            yield from _typed_all(_chunks(path), file)
     except OSError as error:
         header = ReportHeader(file, None, None, None, None, None)
         yield Unparsed(header, f"unreadable: {error.strerror or error}")
@@ -99,6 +106,14 @@ def _chunks(path: Path) -> Iterator[bytes]:
         while left > 0 and (chunk := file.read(min(CHUNK_BYTES, left))):
             left -= len(chunk)
             yield chunk
+
+
+def _typed_whole(content: bytes, file: str) -> Iterator[ParsedReport]:
+    document = whole_document(content)
+    if document is None:
+        yield from _typed_all([content], file)
+    else:
+        yield _typed(_header(file, document), document)
 
 
 def _typed_all(chunks: Iterable[bytes], file: str) -> Iterator[ParsedReport]:

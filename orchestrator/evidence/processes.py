@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 # iOS cannot run as many; a list that has more was made to hurt.
 MOST_VICTIMS: Final = 16_384
 
-_KEPT: Final = ("name", "pid", "uuid", "reason", "rpages", "states", "killDelta")
+KEPT: Final = ("name", "pid", "uuid", "reason", "rpages", "states", "killDelta")
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class ProcessList:
         elif is_victim(entry):
             self.victim_count += 1
             if len(self.victims) < MOST_VICTIMS:
-                self.victims.append({key: entry[key] for key in _KEPT if key in entry})
+                self.victims.append({key: entry[key] for key in KEPT if key in entry})
 
 
 def is_victim(entry: Json) -> bool:

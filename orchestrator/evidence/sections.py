@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 LONGEST_TEXT: Final = 1 << 20  # characters kept of a text body; a resource report has 300 KB
 
-_HEADER_FIELDS: Final = frozenset(
+HEADER_FIELDS: Final = frozenset(
     {"app_name", "bug_type", "incident_id", "name", "os_version", "platform", "slice_uuid"}
     | {"timestamp"}
 )
-_BODY_FIELDS: Final = frozenset(
+BODY_FIELDS: Final = frozenset(
     {"asi", "build", "captureTime", "date", "exception", "faultingThread", "incident", "osVersion"}
     | {"isNonFatal", "isSimulated", "largestProcess", "memoryStatus", "modelCode", "panicString"}
     | {"pid", "procName", "procPath", "procRole", "processes", "product", "string", "termination"}
     | {"threads", "usedImages"}
 )
-_SPEAKING: Final = _BODY_FIELDS - {"build", "pid", "product", "string"}  # only bodies have them
+SPEAKING: Final = BODY_FIELDS - {"build", "pid", "product", "string"}  # only bodies have them
 
 # What tells a crash report without a header, as older tools saved it, from any other text.
 _PLAIN_CRASH: Final = re.compile(r"^(?:Incident Identifier|Exception Type):", re.MULTILINE)
@@ -81,7 +81,7 @@ class _Splitter:
     def _part(self) -> Iterator[Document]:
         while True:
             processes = ProcessList()
-            wanted = _HEADER_FIELDS | _BODY_FIELDS
+            wanted = HEADER_FIELDS | BODY_FIELDS
             scanner = Scanner(self._source, wanted, {"processes": processes.add})
             following = scanner.peek()
             if not following:
@@ -101,13 +101,13 @@ class _Splitter:
         if self._current.header is None:
             return True
         has_type = "bug_type" in members.fields
-        is_body = not _SPEAKING.isdisjoint(members.fields)
+        is_body = not SPEAKING.isdisjoint(members.fields)
         waits = self._current.body is None and not self._current.text
         return has_type and not (is_body and waits)
 
     def _begin(self, members: Members, processes: ProcessList) -> None:
         """Take a header, or a body without its header line."""
-        is_body = not _SPEAKING.isdisjoint(members.fields)
+        is_body = not SPEAKING.isdisjoint(members.fields)
         self._current = Document(
             header=members.fields,
             body=members.fields if is_body else None,
