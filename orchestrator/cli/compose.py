@@ -19,7 +19,7 @@ from orchestrator.cli.app_package import AppPackage, built_app, part_unfit, supp
 from orchestrator.cli.calibrations import calibrated_limits
 from orchestrator.cli.holding import hold
 from orchestrator.cli.iphone_build import demands_of
-from orchestrator.cli.lineage import reported
+from orchestrator.cli.lineage import reported_at_the_end
 from orchestrator.cli.printing import note
 from orchestrator.cli.refusals import (
     refuse_living_sessions,
@@ -142,7 +142,7 @@ async def run_soak(options: SoakOptions) -> tuple[Path, SummaryDocument]:
             participants = part_unfit(participants, package.signed)
             tell_absent(participants)
         paths = await campaign(lab, participants, package)
-    summary = await anyio.to_thread.run_sync(reported, paths)
+    summary = await anyio.to_thread.run_sync(reported_at_the_end, paths)
     return paths, summary
 
 

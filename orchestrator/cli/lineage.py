@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.printing import note
-from orchestrator.domain.errors import FleetError
+from orchestrator.domain.errors import FleetError, HostFileError, RunDirectoryError
 from orchestrator.domain.outcome import Outcome
 from orchestrator.history.store import DATABASE_NAME, History
 from orchestrator.report.last_green import GreenPhone, GreenRun, remember
@@ -35,6 +35,21 @@ def reported(run: Path) -> SummaryDocument:
         except FleetError as error:
             note(f"note: the page does not know earlier runs: {error}")
     return remake(run)
+
+
+def reported_at_the_end(run: Path) -> SummaryDocument:
+    """Make all reports of a run that has just ended.
+
+    Raises:
+        HostFileError: If its folder is not where it was: the run itself is not to blame.
+    """
+    try:
+        return reported(run)
+    except RunDirectoryError as error:
+        raise HostFileError(
+            f"the run's folder is not as it was written: {error}",
+            remedy="If it was moved or replaced, put it back, then `fleet resume`",
+        ) from error
 
 
 def _remember(run: Path, history: History) -> None:

@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 import orchestrator
-from orchestrator.domain.errors import FleetError
+from orchestrator.domain.errors import FleetError, HostFileError, told
 from orchestrator.domain.outcome import ExitCode
 
 if TYPE_CHECKING:
@@ -152,10 +152,32 @@ def fleet(
     """
 
 
+def _run_and_flush() -> None:
+    """Run the command, and find out here whether its output could be written.
+
+    Raises:
+        HostFileError: If it could not, as where standard output is a file on a full disk.
+    """
+    try:
+        app()
+    finally:
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            # What is left in the buffer would fail again at the exit, as a traceback.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise HostFileError(
+                f"the output cannot be written: {error.strerror}",
+                remedy="Send it to a file on a disk with room, or to a terminal",
+            ) from error
+
+
 def main() -> None:
     """Run `fleet`; never shows a traceback."""
     try:
-        app()
+        _run_and_flush()
     except FleetError as error:
         print(one_line(str(error)), file=sys.stderr)
         sys.exit(error.exit_code)
@@ -166,6 +188,10 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(ExitCode.INCONCLUSIVE)
     except Exception as error:  # noqa: BLE001 - a traceback shown to a user is a defect
+        known = told(error)
+        if known is not None:
+            print(one_line(str(known)), file=sys.stderr)
+            sys.exit(known.exit_code)
         print(
             one_line(
                 f"internal error: {type(error).__name__}: {error}; details are in {_saved_trace()}"

@@ -12,7 +12,7 @@ import anyio.to_thread
 
 from orchestrator.cli.app_package import SUPPLIED, built_app
 from orchestrator.cli.holding import hold
-from orchestrator.cli.lineage import reported
+from orchestrator.cli.lineage import reported_at_the_end
 from orchestrator.cli.printing import note
 from orchestrator.cli.running import USBMUX_ENVIRONMENT, Execution, lock_key
 from orchestrator.config.load import load_config
@@ -110,7 +110,7 @@ async def resume_run(left: LeftRun, *, stop: bool = False) -> SummaryDocument:
     else:
         note(f"run {left.run.run_id} had ended: its report is made again")
         write_manifest(left.paths.root)
-    return await anyio.to_thread.run_sync(reported, left.paths.root)
+    return await anyio.to_thread.run_sync(reported_at_the_end, left.paths.root)
 
 
 async def _go_on(left: LeftRun, stack: AsyncExitStack, *, stop: bool) -> None:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+from typing import Final
+
 from orchestrator.domain.outcome import Cause, ExitCode
+
+# Of this computer's own files, whichever they are: no phone and no cable is at fault.
+_DISK_ERRORS: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG})
 
 
 class FleetError(Exception):
@@ -104,3 +110,40 @@ class DeadlineExceededError(DeviceError):
     ) -> None:
         self.limit_s = limit_s
         super().__init__(alias, layer, phase, f"no answer within {limit_s:g} s", remedy=remedy)
+
+
+class HostFileError(FleetError):
+    """This computer's files cannot be written or are not where they were."""
+
+
+def is_disk_error(error: BaseException) -> bool:
+    """Return whether a write failed because this computer's disk is full or closed to it."""
+    return isinstance(error, OSError) and error.errno in _DISK_ERRORS
+
+
+def told(error: BaseException) -> FleetError | None:
+    """Return what to tell a person about an error, None where it is a defect of this program.
+
+    Sessions run side by side: their errors come in groups, of which the first is told.
+    """
+    if isinstance(error, FleetError):
+        return error
+    if isinstance(error, BaseExceptionGroup):
+        return next(filter(None, map(told, error.exceptions)), None)
+    if not isinstance(error, OSError) or error.errno is None:
+        return None
+    if is_disk_error(error):
+        return HostFileError(
+            f"this computer cannot write{_named(error)}: {error.strerror}",
+            remedy="Make room where output and runs go; `fleet resume` goes on with a run",
+        )
+    if error.filename is None:
+        return None
+    return HostFileError(
+        f"this computer's file{_named(error)}: {error.strerror}",
+        remedy="If the run's folder was moved or replaced, put it back, then `fleet resume`",
+    )
+
+
+def _named(error: OSError) -> str:
+    return "" if error.filename is None else f" {error.filename}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -10,17 +11,29 @@ import msgspec
 from orchestrator.domain.errors import RunDirectoryError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
     from types import TracebackType
 
 D = TypeVar("D", bound=msgspec.Struct)
 
 
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Give an error of a write the file's name: the system tells only why."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
+
+
 def replace_file(path: Path, content: bytes) -> None:
     """Write a whole file so that a reader sees the old content or the new, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with temporary.open("wb") as file:
+    with naming(path), temporary.open("wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
@@ -67,7 +80,8 @@ class LineWriter:
 
     def append(self, line: bytes) -> None:
         """Append one line; a missing newline is added."""
-        self._file.write(line if line.endswith(b"\n") else line + b"\n")
+        with naming(self.path):
+            self._file.write(line if line.endswith(b"\n") else line + b"\n")
 
     def append_document(self, document: msgspec.Struct) -> None:
         """Append a document as one line."""

@@ -14,7 +14,7 @@ import anyio.to_thread
 from orchestrator.domain.deadline import Deadline
 from orchestrator.domain.errors import DeadlineExceededError, DeviceError
 from orchestrator.domain.outcome import Cause, Outcome, outcome_of
-from orchestrator.runlog.files import write_document
+from orchestrator.runlog.files import naming, write_document
 from orchestrator.runlog.merge import AttemptMerge, MergeCounts
 from orchestrator.soak.gatekeeper import GateRefusedError
 from orchestrator.soak.ladder import restart, switch_power
@@ -178,7 +178,7 @@ def write_telemetry(attempt: AttemptPaths, target: Path) -> MergeCounts:
     target.parent.mkdir(parents=True, exist_ok=True)
     merge = AttemptMerge(attempt)
     temporary = target.with_name(f".{target.name}.tmp")
-    with temporary.open("wb") as file:
+    with naming(target), temporary.open("wb") as file:
         file.writelines(merge)
     temporary.replace(target)
     return merge.counts

@@ -12,7 +12,7 @@ import anyio
 
 from orchestrator.device.pushing import Payload, prune_models, push_once
 from orchestrator.domain.deadline import Deadline
-from orchestrator.domain.errors import DeviceError
+from orchestrator.domain.errors import DeviceError, told
 from orchestrator.domain.outcome import Cause
 from orchestrator.soak.collect import ReportCollector
 from orchestrator.soak.findings import SessionFindings
@@ -91,7 +91,8 @@ class PhoneSession:
         except SessionStoppedError:
             self._event("stopped_early")
         except Exception as error:  # noqa: BLE001 - the one boundary: a defect here costs one phone
-            facts = f"internal error: {type(error).__name__}: {error}"
+            known = told(error)
+            facts = str(known) if known else f"internal error: {type(error).__name__}: {error}"
             alias = self.order.phone.alias
             self._fail(DeviceError(alias, "host", "session", facts, cause=Cause.NOT_READY))
         if self.findings.cause_hint() is Cause.DEVICE_LOST and self.findings.lost_at_s is None:

@@ -14,6 +14,7 @@ from orchestrator.soak.ledger import Ledger, Quarantine
 from orchestrator.soak.run_state import RunState, RunStateFolder
 from orchestrator.soak.session_state import SessionJournal, Stage
 from tests.end_to_end.fleet_process import (
+    WITHOUT_SWIFT,
     finish,
     read_json,
     served_phones,
@@ -84,7 +85,7 @@ def test_the_token_of_a_run_is_in_no_process_list_log_or_report(tmp_path: Path) 
         output = tmp_path / "runs"
         process = start_fleet(
             tmp_path, "soak", "--duration", "60s", "--output", str(output),
-            USBMUXD_SOCKET_ADDRESS=farm["usbmux"],
+            USBMUXD_SOCKET_ADDRESS=farm["usbmux"], PATH=WITHOUT_SWIFT,
         )  # fmt: skip
         wait_for(lambda: streamed(output) > 0, 90, "the first records")
         state = tmp_path / "home" / "state"

@@ -18,6 +18,7 @@ from orchestrator.soak.locks import Claim, LockKey, holders, phones_held
 from tests.chaos.killed_runs import WORKLOAD
 from tests.end_to_end.fleet_process import (
     FLEET,
+    WITHOUT_SWIFT,
     FinishedRun,
     environment,
     finish,
@@ -42,7 +43,10 @@ class User:
         self.folder.mkdir()
         self.runs = self.folder / "runs"
         self._environment = environment(
-            self.folder, USBMUXD_SOCKET_ADDRESS=usbmux, FLEET_LOCK_DIR=str(host / "locks")
+            self.folder,
+            PATH=WITHOUT_SWIFT,
+            USBMUXD_SOCKET_ADDRESS=usbmux,
+            FLEET_LOCK_DIR=str(host / "locks"),
         )
 
     def start(self, *words: str) -> subprocess.Popen[str]:
@@ -82,7 +86,8 @@ def test_the_second_user_is_refused_by_name_or_waits_and_nothing_is_shared(tmp_p
 
         second = ben.soak("--devices", "vp-02,vp-03", "--wait", *WORKLOAD)
         assert first_id in line_of(second, "waiting: ")
-        wait_for((anna.runs / "latest").exists, 60, "anna's run")
+        sessions = "latest/devices/*/attempts/1"
+        wait_for(lambda: len(list(anna.runs.glob(sessions))) == 2, 120, "anna's sessions")
         first.terminate()
         ended = finish(first, anna.runs, limit_s=60)
         waited = finish(second, ben.runs, limit_s=200)

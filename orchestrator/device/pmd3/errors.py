@@ -8,7 +8,6 @@ reply trips over. All of them end here, with layer, phase and remedy, and so doe
 from __future__ import annotations
 
 import asyncio
-import errno
 import plistlib
 import struct
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from pymobiledevice3 import exceptions as pmd
 from pymobiledevice3.dtx import DTXNsError, DTXProtocolError, QueueShutDown
 
 from orchestrator.device.keeper.lines import printable
-from orchestrator.domain.errors import DeadlineExceededError, DeviceError
+from orchestrator.domain.errors import DeadlineExceededError, DeviceError, is_disk_error
 from orchestrator.domain.outcome import Cause
 
 if TYPE_CHECKING:
@@ -204,9 +203,6 @@ _RULES: Final = (
     _Rule((OSError,), Cause.DEVICE_LOST, _UNPLUGGED),
 )
 
-# Of the host's own files: no cable is at fault.
-_DISK_ERRORS: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG})
-
 # What parsing a malformed reply can raise; the phone is hostile, so any of them may come.
 _MALFORMED: Final = (
     BinaryDataError,
@@ -247,8 +243,8 @@ def device_error(error: Exception, alias: str, layer: str, phase: str) -> Device
     """Return what an exception means for a phone."""
     if isinstance(error, DTXNsError):
         return _refusal(error, alias, layer, phase)
-    if isinstance(error, OSError) and error.errno in _DISK_ERRORS:
-        facts = f"this computer cannot write: {error.strerror or error}"
+    if is_disk_error(error):
+        facts = f"this computer cannot write: {error}"
         return DeviceError(
             alias, "host", phase, facts, cause=Cause.NOT_READY, remedy="Make room on its disk"
         )

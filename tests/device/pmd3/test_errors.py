@@ -59,7 +59,7 @@ def refusal(domain: str, code: int, reason: str) -> DTXNsError:
         (ConnectionRefusedError(111, "no"), "call", Cause.DEVICE_LOST, "nothing listens"),
         (asyncio.IncompleteReadError(b"", 4), "call", Cause.DEVICE_LOST, "connection broke"),
         (TimeoutError(), "call", Cause.DEVICE_LOST, "gave up waiting"),
-        (OSError(28, "No space left"), "host", Cause.NOT_READY, "cannot write: No space left"),
+        (OSError(28, "No space left"), "host", Cause.NOT_READY, "No space left"),
         (OSError(5, "I/O error"), "call", Cause.DEVICE_LOST, "I/O error"),
         (struct.error("unpack"), "call", Cause.DEVICE_LOST, "cannot be read"),
         (KeyError("Properties"), "call", Cause.DEVICE_LOST, "cannot be read"),
