@@ -32,6 +32,7 @@ class ListedPhone(msgspec.Struct, frozen=True):
     virtual: bool
     tags: list[str]
     note: str  # why a soak would skip it, or that it is virtual
+    host: str | None = None  # of the cluster
 
 
 async def listed_phones(config_file: Path | None) -> tuple[list[ListedPhone], list[str]]:

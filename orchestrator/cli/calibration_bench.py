@@ -23,7 +23,6 @@ from orchestrator.cli.compose import (
 from orchestrator.cli.holding import hold
 from orchestrator.cli.printing import note
 from orchestrator.cli.refusals import refuse_living_sessions, refuse_unusable_output
-from orchestrator.cli.running import real_address
 from orchestrator.config.load import load_config
 from orchestrator.config.scenario_catalog import CALIBRATION
 from orchestrator.device.keeper.broker import KeeperBroker
@@ -36,6 +35,7 @@ from orchestrator.runlog.files import read_document
 from orchestrator.runlog.layout import RunPaths
 from orchestrator.soak.calibrating.own_kill import kill_own_app
 from orchestrator.soak.calibrating.reading import calibration_of, read_death_runs
+from orchestrator.soak.lock_keys import real_address
 from orchestrator.soak.locks import Claim
 from orchestrator.soak.run_directory import new_run_id
 from orchestrator.soak.run_state import RunStateFolder

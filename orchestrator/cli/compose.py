@@ -27,7 +27,7 @@ from orchestrator.cli.refusals import (
     refuse_unplayable_scenario,
     refuse_unusable_output,
 )
-from orchestrator.cli.running import USBMUX_ENVIRONMENT, Execution, lock_key, packages_of
+from orchestrator.cli.running import Execution, packages_of
 from orchestrator.config.load import load_config
 from orchestrator.config.resolved import resolved_yaml
 from orchestrator.config.scenario import scenario_of, with_budget_of
@@ -39,6 +39,7 @@ from orchestrator.domain.errors import NoPhoneError, UsageError
 from orchestrator.history.store import DATABASE_NAME
 from orchestrator.soak.farm import FarmSpec, virtual_phones
 from orchestrator.soak.ledger import Ledger
+from orchestrator.soak.lock_keys import USBMUX_ENVIRONMENT, lock_key
 from orchestrator.soak.locks import Claim
 from orchestrator.soak.plan import Absence, Participants, make_plan, part_quarantined
 from orchestrator.soak.run_directory import RunRecorder, new_run_id
@@ -116,11 +117,7 @@ async def run_soak(options: SoakOptions) -> tuple[Path, SummaryDocument]:
         FleetError: With the exit code of what is wrong, before a run starts.
     """
     config = load_config(options.config, options.settings)
-    mistake = unknown_limit(config.checks)
-    if mistake is not None:
-        raise UsageError(mistake, remedy="docs/reference/checks.md lists the limits of every check")
-    refuse_unknown_defect(config.harness.defect)
-    refuse_unusable_output(options.output)
+    refuse_mistakes(config, options.output)
     scenario = scenario_of(options.scenario or config.scenario, config.workload, options.duration_s)
     config = with_budget_of(config, scenario)
     run_id = new_run_id(time.time())
@@ -144,6 +141,19 @@ async def run_soak(options: SoakOptions) -> tuple[Path, SummaryDocument]:
         paths = await campaign(lab, participants, package)
     summary = await anyio.to_thread.run_sync(reported_at_the_end, paths)
     return paths, summary
+
+
+def refuse_mistakes(config: FleetConfig, output: Path) -> None:
+    """Refuse what no phone is needed to know: limits, defects, the output folder.
+
+    Raises:
+        UsageError: For the first of them.
+    """
+    mistake = unknown_limit(config.checks)
+    if mistake is not None:
+        raise UsageError(mistake, remedy="docs/reference/checks.md lists the limits of every check")
+    refuse_unknown_defect(config.harness.defect)
+    refuse_unusable_output(output)
 
 
 async def sources_of(

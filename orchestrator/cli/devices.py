@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from orchestrator.cli.cluster_access import CertificatesOption, ClusterOption, cluster_access
 from orchestrator.domain.errors import NoPhoneError
 
 app = typer.Typer(rich_markup_mode=None)
@@ -18,24 +19,33 @@ DEFAULT_CONFIG = Path("fleet.yaml")
 def devices(
     config: Annotated[Path | None, typer.Option(help="The configuration.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON list on stdout.")] = False,
+    cluster: ClusterOption = None,
+    certificates: CertificatesOption = None,
 ) -> None:
     """List the phones that are attached, with their alias, model, iOS and UDID.
 
-    Example: fleet devices --json
+    Examples: fleet devices --json; fleet devices --cluster tls://mini-1.local:8786
     """
     import anyio
     import msgspec
 
     from orchestrator.cli.attached import listed_phones
 
-    rows, remarks = anyio.run(
-        listed_phones, config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else None)
-    )
+    if cluster is None:
+        rows, remarks = anyio.run(
+            listed_phones, config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else None)
+        )
+    else:
+        access = cluster_access(cluster, certificates, option="--cluster")
+        from orchestrator.cli.roster import listed_in_cluster
+
+        rows, remarks = anyio.run(listed_in_cluster, access)
     if json:
         print(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode())
     else:
         for row in rows:
-            print(f"{row.alias:<16} {row.model:<18} iOS {row.os:<8} {row.udid}  {row.note}")
+            host = "" if row.host is None else f"{row.host:<12} "
+            print(f"{host}{row.alias:<16} {row.model:<18} iOS {row.os:<8} {row.udid}  {row.note}")
     from orchestrator.cli.printing import note
 
     for remark in remarks:

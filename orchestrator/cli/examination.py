@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from orchestrator.cli.iphone_build import asc_key, demands_of, team_of
-from orchestrator.cli.running import gate_limits, lock_key, real_address
+from orchestrator.cli.running import gate_limits
 from orchestrator.config.load import load_config
 from orchestrator.device.discovery import Expected, UsbmuxSource, discover
 from orchestrator.device.keeper.broker import KeeperBroker
@@ -25,6 +25,7 @@ from orchestrator.soak.doctor.host import host_checks, swift_check
 from orchestrator.soak.doctor.phones import Known, absent_phone, mute_phone, phone_checks
 from orchestrator.soak.doctor.xcode import Signing, xcode_checks
 from orchestrator.soak.ledger import Ledger
+from orchestrator.soak.lock_keys import lock_key, real_address
 from orchestrator.soak.locks import holder_of, lock_folder
 
 if TYPE_CHECKING:

@@ -48,6 +48,9 @@ COMMANDS: Final = {
     "config": "Check `fleet.yaml`, or show what a run would use.",
     "schema": "Print the JSON Schema of `fleet.yaml`, for editors.",
     "devices": "List the phones that are attached.",
+    "cluster": "Several hosts as one fleet: make certificates, run the scheduler.",
+    "agent": "Offer this host's phones to a cluster.",
+    "merge": "Join the runs of hosts that share nothing into one.",
     "contract": "Answer a vector file with the traces of the pipeline contract.",
     "history": "Show past runs: outcomes and numbers per phone, model or check.",
     "compare": "Compare runs like with like; exit 1 on a regression.",
@@ -58,6 +61,7 @@ COMMANDS: Final = {
     "virtual": "Virtual iPhones: serve them, list them, let things go wrong with them.",
     "model": "Core ML packages: build, verify, inspect, lint, budget.",
 }
+HIDDEN: Final = frozenset({"slice"})  # called by an agent, not by people
 EPILOG: Final = (
     "Exit codes: 0 held, 1 product failure, 2 usage or configuration, 3 no phone, "
     "4 inconclusive, 5 build or signing, 6 phone held by another run, 130/143 on a signal. "
@@ -85,7 +89,7 @@ class LazyGroup(LightGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:  # noqa: D102
-        if cmd_name not in COMMANDS:
+        if cmd_name not in COMMANDS and cmd_name not in HIDDEN:
             return None
         module = importlib.import_module(f"orchestrator.cli.{cmd_name.replace('-', '_')}")
         command = typer.main.get_command(module.app)

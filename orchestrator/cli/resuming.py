@@ -14,7 +14,7 @@ from orchestrator.cli.app_package import SUPPLIED, built_app
 from orchestrator.cli.holding import hold
 from orchestrator.cli.lineage import reported_at_the_end
 from orchestrator.cli.printing import note
-from orchestrator.cli.running import USBMUX_ENVIRONMENT, Execution, lock_key
+from orchestrator.cli.running import Execution
 from orchestrator.config.load import load_config
 from orchestrator.device.discovery import UsbmuxSource
 from orchestrator.domain.errors import UsageError
@@ -22,6 +22,7 @@ from orchestrator.runlog.documents import PlanDocument, RunDocument
 from orchestrator.runlog.files import read_document
 from orchestrator.runlog.layout import RunPaths
 from orchestrator.runlog.manifest import write_manifest
+from orchestrator.soak.lock_keys import USBMUX_ENVIRONMENT, lock_key
 from orchestrator.soak.locks import Claim
 from orchestrator.soak.run_directory import RunRecorder
 from orchestrator.soak.run_state import RunStateFolder
@@ -103,14 +104,24 @@ async def resume_run(left: LeftRun, *, stop: bool = False) -> SummaryDocument:
     """
     if left.run.ended_s is None:
         left.enter_environment()
-        async with AsyncExitStack() as stack:
-            claim = Claim(left.run.run_id, longest_s(left.duration_s))
-            await hold(stack, left.lock_keys(), claim, wait=False)
-            await _go_on(left, stack, stop=stop)
+        await go_on(left, stop=stop)
     else:
         note(f"run {left.run.run_id} had ended: its report is made again")
         write_manifest(left.paths.root)
     return await anyio.to_thread.run_sync(reported_at_the_end, left.paths.root)
+
+
+async def go_on(left: LeftRun, *, stop: bool) -> None:
+    """Bring a run to its end, its report apart.
+
+    Raises:
+        HeldError: If its owner lives, or another run has its phones.
+        FleetError: If it cannot go on.
+    """
+    async with AsyncExitStack() as stack:
+        claim = Claim(left.run.run_id, longest_s(left.duration_s))
+        await hold(stack, left.lock_keys(), claim, wait=False)
+        await _go_on(left, stack, stop=stop)
 
 
 async def _go_on(left: LeftRun, stack: AsyncExitStack, *, stop: bool) -> None:

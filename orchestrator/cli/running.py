@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -21,7 +19,7 @@ from orchestrator.soak.campaign import Campaign
 from orchestrator.soak.gate import GateLimits
 from orchestrator.soak.ladder import RecoveryPolicy
 from orchestrator.soak.ledger import Ledger, QuarantinePolicy
-from orchestrator.soak.locks import LockKey
+from orchestrator.soak.lock_keys import real_address
 from orchestrator.soak.session import SessionOrder
 from orchestrator.soak.stagger import Stagger
 
@@ -34,8 +32,6 @@ if TYPE_CHECKING:
     from orchestrator.runlog.documents import PlanDocument, PlannedPhone
     from orchestrator.soak.run_directory import RunRecorder
     from orchestrator.soak.session_state import SessionJournal
-
-USBMUX_ENVIRONMENT: Final = "USBMUXD_SOCKET_ADDRESS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,23 +132,6 @@ def packages_of(config: FleetConfig) -> tuple[ModelPackage, ...]:
         return witness_packages(model.capacity_tokens)
     given = {"int4": model.int4, "int8": model.int8}
     return tuple(reference_package(name, Path(kit)) for name, kit in given.items() if kit)
-
-
-def lock_key(udid: str, alias: str, address: str, *, virtual: bool) -> LockKey:
-    """Return what another run on the same phone has equal."""
-    return LockKey(f"{real_address(address)} {udid}" if virtual else udid, alias)
-
-
-def real_address(address: str) -> str:
-    """Return what `default` stands for: two farms may hold phones of one UDID."""
-    given = os.environ.get(USBMUX_ENVIRONMENT, address) if address == "default" else address
-    host, separator, port = given.rpartition(":")
-    if not separator:
-        return given
-    try:
-        return f"{socket.gethostbyname(host)}:{int(port)}"  # localhost is 127.0.0.1
-    except (OSError, ValueError):
-        return given
 
 
 def _phone(planned: PlannedPhone) -> Phone:

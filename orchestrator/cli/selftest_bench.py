@@ -15,7 +15,6 @@ import anyio
 from orchestrator.cli.app_package import built_app
 from orchestrator.cli.compose import DISCOVERY_LIMIT_S
 from orchestrator.cli.printing import note
-from orchestrator.cli.running import USBMUX_ENVIRONMENT
 from orchestrator.config.load import load_config
 from orchestrator.config.resolved import resolved_yaml
 from orchestrator.config.scenario_catalog import SELFTEST
@@ -31,6 +30,7 @@ from orchestrator.harness.models import selftest_packages
 from orchestrator.report.remake import judge_run
 from orchestrator.soak.cells import Cell, Finding, cells_of, sweep_cells
 from orchestrator.soak.farm import FarmSpec, virtual_phones
+from orchestrator.soak.lock_keys import USBMUX_ENVIRONMENT
 from orchestrator.soak.selftest import PHONES, SETTINGS, CellQueue, SelfTest, SelfTestBench
 from orchestrator.soak.selftest_result import result_of
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from orchestrator.cli.cluster_access import CertificatesOption, ClusterOption, cluster_access
 from orchestrator.domain.errors import UsageError
 
 app = typer.Typer(rich_markup_mode=None)
@@ -54,11 +55,13 @@ def soak(
     bundle_id: Annotated[
         str | None, typer.Option(help="The bundle id that --ipa must have.")
     ] = None,
+    cluster: ClusterOption = None,
+    certificates: CertificatesOption = None,
 ) -> None:
     """Soak phones and state per phone whether budget and trim contract held, and the cause if not.
 
     Examples: fleet soak --devices all --virtual; fleet soak --devices "model = iPhone 16"
-    --duration 8h.
+    --duration 8h; fleet soak --cluster tls://mini-1.local:8786.
     """
     import anyio
 
@@ -81,7 +84,18 @@ def soak(
         ipa=given_app(ipa, bundle_id),
         bundle_id=bundle_id,
     )
-    run, summary = anyio.run(run_soak, options)
+    if cluster is None:
+        run, summary = anyio.run(run_soak, options)
+    else:
+        if virtual:
+            raise UsageError(
+                "--virtual starts phones for a single host",
+                remedy="Serve them where the agents are: `fleet virtual serve`",
+            )
+        access = cluster_access(cluster, certificates, option="--cluster")
+        from orchestrator.cli.cluster_soak import run_cluster_soak
+
+        run, summary = anyio.run(run_cluster_soak, options, access)
     loaded = load_config(options.config, options.settings)
     sys.exit(conclude(run, summary, loaded, json=json))
 

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from orchestrator.cli.cluster_access import CertificatesOption, ClusterOption, cluster_access
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from orchestrator.cli.cluster_access import ClusterAccess
     from orchestrator.soak.progress import PhoneProgress, RunProgress
 
 app = typer.Typer(rich_markup_mode=None)
@@ -26,11 +29,17 @@ def status(
     follow: Annotated[
         float | None, typer.Option(min=0.2, help="Print again every so many seconds until it ends.")
     ] = None,
+    cluster: ClusterOption = None,
+    certificates: CertificatesOption = None,
 ) -> None:
     """Show how far a run is: its phones' phases, tokens and time left.
 
-    Exits 0 whatever the run says. Examples: fleet status; fleet status runs/latest --follow 5
+    With --cluster the hosts are asked, for a run by its id. Exits 0 whatever the run says.
+    Examples: fleet status; fleet status runs/latest --follow 5
     """
+    if cluster is not None:
+        _show_cluster(cluster_access(cluster, certificates, option="--cluster"), run, json, follow)
+        return
     import msgspec
 
     from orchestrator.cli.run_argument import run_folder
@@ -44,6 +53,24 @@ def status(
         else:
             print("\n".join(_lines(progress, time.time())), flush=True)
         if follow is None or progress.state != "running":
+            return
+        time.sleep(follow)
+
+
+def _show_cluster(access: ClusterAccess, run: str | None, json: bool, follow: float | None) -> None:
+    import anyio
+    import msgspec
+
+    from orchestrator.cli.cluster_status import cluster_parts, part_lines
+
+    run_id = None if run is None else Path(run).resolve().name
+    while True:
+        parts = anyio.run(cluster_parts, access, run_id)
+        if json:
+            print(msgspec.json.encode(parts).decode(), flush=True)
+        else:
+            print("\n".join(part_lines(parts)) or "no host knows the run", flush=True)
+        if follow is None or all(part.is_over for part in parts):
             return
         time.sleep(follow)
 
@@ -68,10 +95,11 @@ def _lines(progress: RunProgress, now_s: float) -> Iterator[str]:
         f"{advice if progress.state == 'left' else ''}"
     )
     for phone in progress.phones:
-        yield _line(phone)
+        yield phone_line(phone)
 
 
-def _line(phone: PhoneProgress) -> str:
+def phone_line(phone: PhoneProgress) -> str:
+    """Return what a person sees of one phone."""
     tokens = "" if phone.tokens_total is None else f"{phone.tokens_total} tokens"
     left = "" if phone.inference_left_s is None else f"about {phone.inference_left_s:.0f} s left"
     attempt = "" if phone.attempt == 1 else f"attempt {phone.attempt}"

@@ -93,6 +93,7 @@ KEY_TEXTS: Final = {
     "retry.product": "0: the product is never tried again.",
     "quarantine.after_lab_errors": "So many lab errors in a row take a phone out.",
     "quarantine.for_hours": "For so long.",
+    "cluster.return_limit_s": "So long a run of a cluster waits for a host that is away.",
     "notify[].webhook": "http(s) address, or ${NAME} from the environment.",
     "notify[].secret": "${NAME}; signs the body, docs/notifications.md.",
     "release.require": "Cells that a release must have soaked.",

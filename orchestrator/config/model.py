@@ -343,6 +343,12 @@ class RecoveryBlock(Block):
     never_reboot: tuple[str, ...] = Field(default=(), strict=False)  # aliases or UDIDs
 
 
+class ClusterBlock(Block):
+    """Several hosts as one fleet, used by `--cluster`."""
+
+    return_limit_s: Positive = 1800.0  # how long a run waits for a host that is away
+
+
 class FleetConfig(Block):
     """The whole of `fleet.yaml`."""
 
@@ -364,6 +370,7 @@ class FleetConfig(Block):
     retry: RetryBlock = RetryBlock()
     recovery: RecoveryBlock = RecoveryBlock()
     quarantine: QuarantineBlock = QuarantineBlock()
+    cluster: ClusterBlock = ClusterBlock()
     notify: tuple[Notification, ...] = Field(default=(), strict=False)
     release: ReleaseBlock = ReleaseBlock()
     regression: RegressionBlock = RegressionBlock()

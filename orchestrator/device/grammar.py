@@ -3,7 +3,7 @@
     expression := conjunction ("or" conjunction)*
     conjunction := term ("and" term)*
     term := "not" term | "(" expression ")" | field operator value
-    field := model | os | ram_gb | alias | udid | tag | source
+    field := model | os | ram_gb | alias | udid | tag | source | host
     operator := = | != | < | <= | > | >=
     value := quoted text | bare words up to `and`, `or`, `not`, a parenthesis or the end
 
@@ -33,6 +33,7 @@ class Field(StrEnum):
     UDID = "udid"
     TAG = "tag"
     SOURCE = "source"
+    HOST = "host"
 
 
 ORDERED_FIELDS: Final = frozenset({Field.OS, Field.RAM_GB})

@@ -107,11 +107,16 @@ def _named(name: str, phones: Sequence[Phone]) -> Phone:
         if len(found) == 1:
             return found[0]
         if found:
-            aliases = ", ".join(phone.alias for phone in found)
+            aliases = ", ".join(_where(phone) for phone in found)
             raise UsageError(f"--devices: {name!r} is the name of {len(found)} phones: {aliases}")
     there = ", ".join(phone.alias for phone in phones)
     known = f"the phones there are: {there}" if there else "no phone is attached"
     raise UsageError(f"--devices: there is no phone {name!r}; {known}")
+
+
+def _where(phone: Phone) -> str:
+    # Two hosts may have an alias each; the UDID is what tells such phones apart.
+    return f"{phone.alias} on {phone.host} ({phone.udid})" if phone.host else phone.alias
 
 
 def _key(name: str) -> str:
@@ -189,5 +194,6 @@ def _texts(field: Field, phone: Phone) -> set[str]:
         Field.UDID: {_key(phone.udid), _key(phone.udid).replace("-", "")},
         Field.TAG: {_key(tag) for tag in phone.tags},
         Field.SOURCE: {_key(phone.source)},
+        Field.HOST: {_key(phone.host)} if phone.host else set(),
     }
     return texts[field]

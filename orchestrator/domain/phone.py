@@ -20,6 +20,7 @@ class Phone:
     source: str  # name of the usbmux source it was found on
     virtual: bool
     tags: tuple[str, ...] = ()
+    host: str = ""  # of the cluster it is attached to; empty on a single host
 
     @property
     def model(self) -> str:

@@ -72,6 +72,7 @@ class PhoneEntry:
     checks: tuple[CheckResult, ...] = ()
     app_sha256: str = "unknown"  # of the package that was installed
     app_commit: str = "unknown"
+    host: str = ""  # of the cluster, empty on a single host
 
     def check(self, check_id: str) -> CheckResult | None:
         """Return the result of a check, None where the run did not have it."""

@@ -70,6 +70,7 @@ def _phone(paths: DevicePaths, planned: PlannedPhone, plan: PlanDocument) -> Pho
         checks=tuple(_check(check) for check in verdict.checks),
         app_sha256=plan.app.package_sha256,
         app_commit=plan.app.commit or _UNKNOWN,
+        host=planned.host or "",
     )
 
 

@@ -58,6 +58,8 @@ def _properties(phone: PhoneResult) -> Iterator[tuple[str, str]]:
     yield "model", verdict.model
     yield "product_type", verdict.product_type
     yield "os", verdict.os
+    if verdict.host is not None:
+        yield "host", verdict.host
     yield "virtual", str(verdict.virtual).lower()
     yield "stand_in", str(verdict.stand_in).lower()
     yield "outcome", verdict.outcome

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
+
 from orchestrator.domain.outcome import Cause, Outcome, Result
 from orchestrator.report.attempts import attempt_of
 from orchestrator.report.console import console_text
@@ -50,10 +52,11 @@ def _judged(record: RunRecord, plan: PlanDocument, planned: PlannedPhone) -> Pho
         manifest_differences=record.differences_of(planned.directory),
     )
     judgement = judge(case, phone.lines())
-    failing = [check for check in judgement.verdict.checks if check.result == Result.FAIL]
+    verdict = structs.replace(judgement.verdict, host=planned.host)
+    failing = [check for check in verdict.checks if check.result == Result.FAIL]
     return PhoneResult(
         directory=planned.directory,
-        verdict=judgement.verdict,
+        verdict=verdict,
         required=frozenset(plan.requires.checks),
         span_s=phone.span_s,
         reports=reports,

@@ -76,6 +76,7 @@ def summarise(run: RunDocument, verdicts: list[VerdictDocument]) -> SummaryDocum
                 outcome=verdict.outcome,
                 cause=verdict.cause,
                 checks=verdict.checks,
+                host=verdict.host,
             )
             for verdict in verdicts
         ],

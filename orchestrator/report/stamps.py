@@ -77,6 +77,8 @@ def stamps_of(around: Surroundings) -> PhoneStamps:
 def _others(around: Surroundings) -> Iterator[tuple[str, str]]:
     hello, load = around.environment.hello, around.environment.load
     first = around.environment.first_sample
+    if around.planned.host is not None:
+        yield "Host", around.planned.host
     yield "Harness app", f"{hello.app} {hello.app_version}" if hello else UNKNOWN
     yield "Thermal state at the start", first.thermal if first else UNKNOWN
     yield "Charger", _charger(around)

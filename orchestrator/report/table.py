@@ -26,8 +26,16 @@ def summary_lines(summary: SummaryDocument, verdicts: Sequence[VerdictDocument])
         verdicts: The `verdict.json` of its phones; a phone without one shows less.
     """
     explained = {verdict.udid: verdict for verdict in verdicts}
+    on_hosts = any(phone.host for phone in summary.phones)
     rows = [
-        [phone.alias, phone.model, f"iOS {phone.os}", phone.outcome, phone.cause]
+        [
+            phone.alias,
+            *([phone.host or ""] if on_hosts else []),
+            phone.model,
+            f"iOS {phone.os}",
+            phone.outcome,
+            phone.cause,
+        ]
         for phone in summary.phones
     ]
     lines = []

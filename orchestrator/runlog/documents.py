@@ -17,6 +17,19 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     schema: int = SCHEMA_VERSION
 
 
+class RunPart(msgspec.Struct, frozen=True, kw_only=True):
+    """What one host did of a run that several hosts share."""
+
+    host: str  # its name in the cluster, or as `fleet merge` was told
+    run_id: str
+    fleet_version: str
+    platform: str  # operating system and machine
+    started_s: float  # by that host's clock, as all times below `devices/`
+    ended_s: float | None
+    clock_offset_s: float = 0.0  # that host's clock minus the coordinator's
+    clock_uncertainty_s: float | None = None  # None where nobody measured it
+
+
 class RunDocument(Document, frozen=True, kw_only=True):
     """`run.json`: written first, replaced at the end. `ended_s` is None while it runs."""
 
@@ -30,6 +43,8 @@ class RunDocument(Document, frozen=True, kw_only=True):
     ended_s: float | None = None
     interrupted_by: str | None = None  # "SIGINT", "SIGTERM", "stop" (`fleet stop`), "until"
     resumed_s: list[float] = []  # when another process went on with it
+    cluster: str | None = None  # address of the scheduler, where hosts of a cluster ran it
+    parts: list[RunPart] = []  # the runs of the hosts that this one was joined from
 
 
 class Requirement(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +87,7 @@ class PlannedPhone(msgspec.Struct, frozen=True, kw_only=True):
     nonce: str  # 16 hex digits
     expected: Expectation
     tags: list[str] = []
+    host: str | None = None  # of the cluster that holds it; None on a single host
 
 
 class AbsentPhone(msgspec.Struct, frozen=True, kw_only=True):
@@ -228,6 +244,7 @@ class VerdictDocument(Document, frozen=True, kw_only=True):
     os: str
     virtual: bool
     stand_in: bool
+    host: str | None = None
     outcome: str
     cause: str
     explanation: str  # one sentence for people
@@ -254,6 +271,7 @@ class SummaryPhone(msgspec.Struct, frozen=True, kw_only=True):
     outcome: str
     cause: str
     checks: list[CheckDocument]
+    host: str | None = None
 
 
 class SummaryDocument(Document, frozen=True, kw_only=True):

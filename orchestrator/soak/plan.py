@@ -183,6 +183,7 @@ def _planned(phone: Phone, seed: int, expected: Expectation) -> PlannedPhone:
         source=phone.source,
         virtual=phone.virtual,
         tags=list(phone.tags),
+        host=phone.host or None,
         directory=device_directory_name(phone.alias, phone.udid),
         nonce=nonce_of(seed, phone.udid),
         expected=expected,

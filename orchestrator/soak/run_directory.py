@@ -49,7 +49,13 @@ class RunRecorder:
 
     @classmethod
     def begin(
-        cls, output: Path, plan: PlanDocument, config_yaml: str, *, virtual: bool
+        cls,
+        output: Path,
+        plan: PlanDocument,
+        config_yaml: str,
+        *,
+        virtual: bool,
+        cluster: str | None = None,
     ) -> RunRecorder:
         """Create the directory, write the plan and point `latest` at it."""
         paths = RunPaths(output / plan.run_id)
@@ -62,11 +68,12 @@ class RunRecorder:
             host=f"{platform.system()} {platform.release()} {platform.machine()}",
             arguments=sys.argv[1:],
             owner_pid=os.getpid(),
+            cluster=cluster,
         )
         write_document(paths.run, document)
         write_document(paths.plan, plan)
         replace_file(paths.config, config_yaml.encode())
-        _point_latest(output, plan.run_id)
+        point_latest(output, plan.run_id)
         recorder = cls(paths, document, LineWriter(paths.events))
         recorder.event("run_started")
         return recorder
@@ -115,7 +122,8 @@ class RunRecorder:
         write_manifest(self.paths.root)
 
 
-def _point_latest(output: Path, run_id: str) -> None:
+def point_latest(output: Path, run_id: str) -> None:
+    """Have `latest` name a run."""
     temporary = output / f".latest.{os.getpid()}"
     temporary.unlink(missing_ok=True)
     temporary.symlink_to(run_id)

@@ -12,8 +12,8 @@ from orchestrator.cli.refusals import (
     refuse_unknown_defect,
     refuse_unusable_output,
 )
-from orchestrator.cli.running import lock_key
 from orchestrator.domain.errors import HeldError, UsageError
+from orchestrator.soak.lock_keys import lock_key
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -82,8 +82,8 @@ def refused(text: str, *settings: str, folder: Path) -> str:
             (
                 "/fleet.yaml:1:1: unknown key, 'a'; the "
                 "keys are schema, sources, virtual, expect, harness, model, policy, scenario, "
-                "workload, checks, evidence, gate, schedule, retry, recovery, quarantine, notify, "
-                "release, regression; 1 more, `fleet config check` lists all"
+                "workload, checks, evidence, gate, schedule, retry, recovery, quarantine, cluster, "
+                "notify, release, regression; 1 more, `fleet config check` lists all"
             ),
         ),
         (
