@@ -134,7 +134,7 @@ def test_commands_in_blocks_are_parsed_by_the_command_line(document: str) -> Non
 def test_commands_in_text_name_commands_that_are_there(document: str) -> None:
     unknown = []
     for line in inline_commands(document):
-        first = re.split(r"[|,\[\s]", line.partition(" ")[2])[0]
+        first = re.split(r"[\\|,\[\s]", line.partition(" ")[2])[0]
         if line.startswith("make "):
             known = first in _MAKE_TARGET.findall((ROOT / "Makefile").read_text())
         else:
