@@ -41,12 +41,12 @@ struct EngineShare {
 
     /// `isOneThread`: the pipeline runs on the calling thread alone.
     init(
-      _ inside: Stopwatch.Total, since begin: Beginning, tokens: Int, isOneThread: Bool = false
+      _ stopwatches: Stopwatch.Pair, since begin: Beginning, tokens: Int, isOneThread: Bool = false
     ) {
-      let wallNs = chost_monotonic_ns() - begin.wallNs - begin.own.wallNs * inside.callCount
-      let ownCpuNs = begin.own.cpuNs * inside.callCount
-      let processNs = chost_process_cpu_ns() - begin.processNs - ownCpuNs
-      let threadNs = chost_thread_cpu_ns() - begin.threadNs - ownCpuNs
+      let (inside, own) = (stopwatches.inner, stopwatches.ownNs)
+      let wallNs = chost_monotonic_ns() - begin.wallNs - own.wall
+      let processNs = chost_process_cpu_ns() - begin.processNs - own.cpu
+      let threadNs = chost_thread_cpu_ns() - begin.threadNs - own.cpu
       let cpuNs = Double(inside.cpuNs)
       cells = [
         Report.text(Double(inside.wallNs) / Double(wallNs), 4),
@@ -59,7 +59,6 @@ struct EngineShare {
   }
 
   private struct Beginning {
-    let own = Stopwatch.ownCost()
     let processNs = chost_process_cpu_ns()
     let threadNs = chost_thread_cpu_ns()
     let wallNs = chost_monotonic_ns()
@@ -71,12 +70,12 @@ struct EngineShare {
 
   private func sinkShare() throws -> Share {
     let weights = weights
-    let total = Stopwatch.Total()
+    let stopwatches = Stopwatch.Pair()
     let shared = Shared()
     try BenchSoak.run(vocabularySize: weights.shape.vocabularySize, tokens: Self.tokens) {
       session in
       let machine = TurnMachine(
-        engine: Stopwatch(try DecoderEngine(weights: weights), total: total),
+        engine: stopwatches.around(try DecoderEngine(weights: weights)),
         plan: try Self.plan(), signals: session.signals, clock: session.clock)
       try session.modelLoaded(tookMs: 0, computeUnits: "cpu", isCold: false)
       let begin = Beginning()
@@ -86,9 +85,9 @@ struct EngineShare {
         try machine.begin(prompt: prompt, limit: session.turnLimit, session.record)
         while try machine.advance(session.record) { _ = session.isOver }
       }
-      shared.set(Share(total, since: begin, tokens: Self.tokens, isOneThread: true))
+      shared.set(Share(stopwatches, since: begin, tokens: Self.tokens, isOneThread: true))
     }
-    return shared.value ?? Share(total, since: Beginning(), tokens: 1)
+    return shared.value ?? Share(stopwatches, since: Beginning(), tokens: 1)
   }
 
   private final class Shared: Sendable {
@@ -100,19 +99,19 @@ struct EngineShare {
   }
 
   private func streamShare() async throws -> Share {
-    let total = Stopwatch.Total()
+    let stopwatches = Stopwatch.Pair()
     let prompt = (1...48).map { Token($0) }
     let limit = Self.tokens / Self.streams
     let begin = Beginning()
     var tokens = 0
     for _ in 0..<Self.streams {
       let session = StreamingSession(
-        engine: Stopwatch(try DecoderEngine(weights: weights), total: total),
+        engine: stopwatches.around(try DecoderEngine(weights: weights)),
         plan: try Self.plan())
       for try await element in session.turn(prompt: prompt, limit: limit) {
         if case .token = element { tokens += 1 }
       }
     }
-    return Share(total, since: begin, tokens: tokens)
+    return Share(stopwatches, since: begin, tokens: tokens)
   }
 }

@@ -14,10 +14,6 @@ final class Stopwatch: InferenceEngine {
   final class Total: Sendable {
     private let wall = Atomic<Int64>(0)
     private let cpu = Atomic<Int64>(0)
-    private let calls = Atomic<Int64>(0)
-
-    /// Calls of the engine.
-    var callCount: Int64 { calls.load(ordering: .relaxed) }
 
     var wallNs: Int64 { wall.load(ordering: .relaxed) }
     var cpuNs: Int64 { cpu.load(ordering: .relaxed) }
@@ -25,7 +21,6 @@ final class Stopwatch: InferenceEngine {
     func add<Value>(_ call: () throws(EngineError) -> Value) throws(EngineError) -> Value {
       let (wallNs, cpuNs) = (chost_monotonic_ns(), chost_thread_cpu_ns())
       defer {
-        calls.add(1, ordering: .relaxed)
         wall.add(chost_monotonic_ns() - wallNs, ordering: .relaxed)
         cpu.add(chost_thread_cpu_ns() - cpuNs, ordering: .relaxed)
       }
@@ -33,17 +28,20 @@ final class Stopwatch: InferenceEngine {
     }
   }
 
-  /// What reading the clocks costs around one call beside what it counts as the engine's, in nanoseconds of wall and
-  /// of processor time: the pipeline is not to blame for it.
-  static func ownCost() -> (wallNs: Int64, cpuNs: Int64) {
-    let rounds: Int64 = 20_000
-    let total = Total()
-    let (wallNs, cpuNs) = (chost_monotonic_ns(), chost_thread_cpu_ns())
-    for _ in 0..<rounds { try? total.add { () throws(EngineError) in } }
-    return (
-      (chost_monotonic_ns() - wallNs - total.wallNs) / rounds,
-      (chost_thread_cpu_ns() - cpuNs - total.cpuNs) / rounds
-    )
+  /// Two around one engine: what the outer one counts more than the inner one is what a stopwatch costs in its place,
+  /// between predictions that empty the processor's caches. A loop over it would find it cheaper than it is.
+  struct Pair: Sendable {
+    let inner = Total()
+    private let outer = Total()
+
+    /// What both stopwatches cost that is not counted as the engine's, in nanoseconds of wall and processor time.
+    var ownNs: (wall: Int64, cpu: Int64) {
+      (2 * (outer.wallNs - inner.wallNs), 2 * (outer.cpuNs - inner.cpuNs))
+    }
+
+    func around(_ engine: any InferenceEngine) -> Stopwatch {
+      Stopwatch(Stopwatch(engine, total: inner), total: outer)
+    }
   }
 
   init(_ engine: any InferenceEngine, total: Total) {
