@@ -172,7 +172,7 @@ def test_in_the_background_nothing_is_predicted_until_the_app_is_back(launch: La
     app = launch()
     client = app.connect()
     client.hello()
-    app.start(client, stop_after_tokens=None, speed=slow())
+    app.start(client, **one_long_turn())
     app.await_journal(b'"kind":"tokens"')
     app.condition(n=1, event="foreground", value=False)
     app.await_journal(b'"purpose":"background"')

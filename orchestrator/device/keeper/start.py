@@ -139,10 +139,15 @@ class KeeperStarter:
         if process.stdout is None:
             raise _failure(options.alias, "the keeper has no stdout")
         try:
-            return await anyio.to_thread.run_sync(process.stdout.readline, abandon_on_cancel=True)
+            reply = await anyio.to_thread.run_sync(process.stdout.readline, abandon_on_cancel=True)
+            if not reply:  # it is ending, and must be reaped: nobody else waits for it
+                await anyio.to_thread.run_sync(process.wait, abandon_on_cancel=True)
         except anyio.get_cancelled_exc_class():
             process.kill()
+            process.wait()
             raise
+        else:
+            return reply
         finally:
             process.stdout.close()
 

@@ -24,7 +24,7 @@ async def test_a_host_that_cannot_run_says_why(
     monkeypatch.setattr(start, "HOST_MODULE", "orchestrator.no_such_module")
     async with KeeperStarter(forking=True) as starter:
         with pytest.raises(DeviceError, match="No module named") as caught:
-            await starter.start(options(tmp_path), deadline=Deadline.after(20))
+            await starter.start(options(tmp_path), deadline=Deadline.after(60))
     assert caught.value.layer == "host"
     assert caught.value.cause is Cause.NOT_READY
 
@@ -35,7 +35,7 @@ async def test_a_keeper_that_cannot_run_is_an_error(
     monkeypatch.setattr(start, "KEEPER_MODULE", "orchestrator.no_such_module")
     async with KeeperStarter(forking=False) as starter:
         with pytest.raises(DeviceError, match="first line cannot be read"):
-            await starter.start(options(tmp_path), deadline=Deadline.after(20))
+            await starter.start(options(tmp_path), deadline=Deadline.after(60))
 
 
 async def test_a_start_that_takes_too_long_costs_the_deadline(tmp_path: Path) -> None:
