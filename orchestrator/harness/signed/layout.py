@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import plistlib
 import zipfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
-from xml.parsers.expat import ExpatError
 
 from orchestrator.domain.errors import BuildError, UsageError
 from orchestrator.harness.signed.macho import Executable, MachError, is_mach, read_executable
+from orchestrator.harness.signed.plist import PlistError, read_plist
 from orchestrator.harness.signed.profile import Profile, read_profile
 
 if TYPE_CHECKING:
@@ -85,11 +84,11 @@ def _info(path: Path, data: bytes | None) -> Mapping[str, Any]:
     if data is None:
         raise BuildError(f"{path}: has no Info.plist", remedy=_REMEDY)
     try:
-        info = plistlib.loads(data)
-    except (plistlib.InvalidFileException, ExpatError, ValueError, OverflowError) as error:
+        info = read_plist(data)
+    except PlistError as error:
         raise BuildError(f"{path}: its Info.plist cannot be read", remedy=_REMEDY) from error
     name = info.get("CFBundleExecutable") if isinstance(info, dict) else None
-    if not isinstance(name, str) or not name or "/" in name:
+    if not isinstance(info, dict) or not isinstance(name, str) or not name or "/" in name:
         raise BuildError(f"{path}: its Info.plist names no executable", remedy=_REMEDY)
     found: Mapping[str, Any] = info
     return found

@@ -6,11 +6,11 @@ signature is big-endian, load commands of iPhones are little-endian. Seals are n
 
 from __future__ import annotations
 
-import plistlib
 import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
-from xml.parsers.expat import ExpatError
+
+from orchestrator.harness.signed.plist import PlistError, read_plist
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -144,7 +144,7 @@ def _entitlements(blob: bytes | None) -> Mapping[str, Any] | None:
     if magic != _ENTITLEMENTS:
         raise MachError("entitlements that are none")
     try:
-        values = plistlib.loads(blob[_BLOB_HEADER:])
-    except (plistlib.InvalidFileException, ExpatError, ValueError, OverflowError) as error:
+        values = read_plist(blob[_BLOB_HEADER:])
+    except PlistError as error:
         raise MachError(f"entitlements that cannot be read: {error}") from error
     return values if isinstance(values, dict) else None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import plistlib
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
-from xml.parsers.expat import ExpatError
 
 from orchestrator.harness.signed.der import DerError, signed_content
+from orchestrator.harness.signed.plist import PlistError, read_plist
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,10 +41,10 @@ def read_profile(data: bytes) -> Profile:
         ValueError: Saying what is wrong with them.
     """
     try:
-        values = plistlib.loads(signed_content(data))
+        values = read_plist(signed_content(data))
     except DerError as error:
         raise ValueError(str(error)) from error
-    except (plistlib.InvalidFileException, ExpatError, ValueError, OverflowError) as error:
+    except PlistError as error:
         raise ValueError(f"its plist cannot be read: {error}") from error
     return profile_of(values)
 

@@ -82,6 +82,7 @@ def test_a_profile_of_the_app_store_lists_no_phone_at_all() -> None:
     [
         (b"", "elements are missing"),
         (cms(b"no plist"), "plist cannot be read"),
+        (cms(b"<?xml version='1.0' encoding='U-F-8'?><plist/>"), "unknown encoding"),
         (cms(plistlib.dumps([1])), "no dictionary"),
         (profile(ExpirationDate=None), "no ExpirationDate"),
         (profile()[:-300], "cut short"),
