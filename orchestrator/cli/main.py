@@ -8,8 +8,6 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-import tempfile
-import traceback
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -211,6 +209,9 @@ def one_line(text: str) -> str:
 
 
 def _saved_trace() -> str:
+    import tempfile
+    import traceback
+
     with tempfile.NamedTemporaryFile(
         "w", prefix="fleet-error-", suffix=".txt", delete=False, encoding="utf-8"
     ) as file:

@@ -8,8 +8,8 @@ from pymobiledevice3 import usbmux
 
 from orchestrator.device.discovery import Attachment, Identity, UsbmuxSource, normal_udid
 from orchestrator.device.keeper.lines import printable
-from orchestrator.device.pmd3.errors import translated
-from orchestrator.device.pmd3.usbmux import library_address, plain_lockdown, plain_values
+from orchestrator.device.pmd3.calls import translated
+from orchestrator.device.pmd3.plain import library_address, plain_lockdown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,9 +40,9 @@ class UsbmuxBrowser:
         kind = "USB" if attachment.is_usb else "Network"
         device = usbmux.MuxDevice(attachment.mux_id, attachment.udid, kind)
         with translated(attachment.udid, "lockdown", "discover", deadline):
-            async with plain_lockdown(device, address) as service:
-                values = await plain_values(service)
-                virtual = await plain_values(service, VIRTUAL_DOMAIN)
+            async with plain_lockdown(device, address) as lockdown:
+                values = await lockdown.values()
+                virtual = await lockdown.values(VIRTUAL_DOMAIN)
             return Identity(
                 name=text_of(values, "DeviceName"),
                 product_type=text_of(values, "ProductType"),

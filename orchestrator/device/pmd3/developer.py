@@ -13,7 +13,8 @@ from pymobiledevice3.services.dvt.instruments.notifications import Notifications
 from pymobiledevice3.services.dvt.instruments.sysmontap import Sysmontap
 
 from orchestrator.device.events import FootprintObserved, SessionLost, WarningNoticed
-from orchestrator.device.pmd3.errors import device_error, translated
+from orchestrator.device.pmd3.calls import translated
+from orchestrator.device.pmd3.errors import device_error
 from orchestrator.device.pmd3.process_control import ProcessWatch, WatchedProcessControl
 from orchestrator.device.pmd3.tunnel import connect_rsd
 from orchestrator.domain.errors import DeviceError

@@ -2,7 +2,7 @@
 
 pymobiledevice3 raises its own tree, but also raw `OSError`, asyncio's errors, `AssertionError` (a
 launch without a pid), `QueueShutDown` (a lost phone, outside its tree), and whatever a malformed
-reply trips over. All of them end here, with layer, phase and remedy, and so does every deadline.
+reply trips over. All of them end here, with layer, phase and remedy.
 """
 
 from __future__ import annotations
@@ -10,24 +10,17 @@ from __future__ import annotations
 import asyncio
 import plistlib
 import struct
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from xml.parsers.expat import ExpatError
 
-import anyio
 from bytestruct import BinaryDataError
 from pymobiledevice3 import exceptions as pmd
 from pymobiledevice3.dtx import DTXNsError, DTXProtocolError, QueueShutDown
 
 from orchestrator.device.keeper.lines import printable
-from orchestrator.domain.errors import DeadlineExceededError, DeviceError, is_disk_error
+from orchestrator.domain.errors import DeviceError, is_disk_error
 from orchestrator.domain.outcome import Cause
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from orchestrator.domain.deadline import Deadline
 
 MAX_FACTS_CHARS: Final = 400
 
@@ -217,26 +210,6 @@ _MALFORMED: Final = (
     OverflowError,
     MemoryError,
 )
-
-
-@contextmanager
-def translated(alias: str, layer: str, phase: str, deadline: Deadline) -> Iterator[None]:
-    """Hold the body to the deadline and let only `DeviceError` out.
-
-    Raises:
-        DeadlineExceededError: If the body is not done in time; it is cancelled.
-        DeviceError: For whatever else the body raises.
-    """
-    with anyio.move_on_after(deadline.remaining_s()) as scope:
-        try:
-            yield
-        except DeviceError:
-            raise
-        except Exception as error:
-            raise device_error(error, alias, layer, phase) from error
-    if scope.cancelled_caught:
-        remedy = "The phone is silent; unlock it, check the cable, restart it if it stays so"
-        raise DeadlineExceededError(alias, layer, phase, deadline.limit_s, remedy=remedy)
 
 
 def device_error(error: Exception, alias: str, layer: str, phase: str) -> DeviceError:

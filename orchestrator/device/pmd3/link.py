@@ -17,9 +17,10 @@ from pymobiledevice3.services.house_arrest import HouseArrestService
 
 from orchestrator.device.link import PortRefusedError, RemotePathMissingError
 from orchestrator.device.pmd3 import afc, install, mounting, reports
-from orchestrator.device.pmd3.errors import translated
+from orchestrator.device.pmd3.calls import translated
 from orchestrator.device.pmd3.facts import read_facts
-from orchestrator.device.pmd3.usbmux import attached_device, library_address, lockdown_session
+from orchestrator.device.pmd3.plain import library_address
+from orchestrator.device.pmd3.usbmux import attached_device, lockdown_session
 from orchestrator.device.report_paths import local_paths
 
 if TYPE_CHECKING:

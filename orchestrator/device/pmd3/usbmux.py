@@ -8,27 +8,20 @@ by all that is used here: lists, Connect, and lockdown without autopair. Pairing
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from pymobiledevice3 import usbmux
 from pymobiledevice3.exceptions import DeviceNotFoundError, GetProhibitedError, MissingValueError
-from pymobiledevice3.lockdown import SERVICE_PORT, UsbmuxLockdownClient, create_using_usbmux
-from pymobiledevice3.service_connection import ServiceConnection
+from pymobiledevice3.lockdown import UsbmuxLockdownClient, create_using_usbmux
 
 from orchestrator.device.pmd3 import bounds
+from orchestrator.device.pmd3.plain import LABEL, library_address
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 bounds.install()
-
-LABEL: Final = "fleet"
-
-
-def library_address(address: str) -> str | None:
-    """Return an address as the library takes it; None is the environment's or the system's."""
-    return None if address == "default" else address
 
 
 async def attached_device(udid: str, address: str) -> usbmux.MuxDevice:
@@ -66,27 +59,3 @@ async def value_or_none(client: UsbmuxLockdownClient, domain: str | None, key: s
         return await client.get_value(domain, key)
     except (MissingValueError, GetProhibitedError):
         return None
-
-
-@asynccontextmanager
-async def plain_lockdown(
-    device: usbmux.MuxDevice, address: str
-) -> AsyncIterator[ServiceConnection]:
-    """Connect to lockdownd without a session: no TLS, no pair record, few values."""
-    sock = await device.connect(SERVICE_PORT, usbmux_address=library_address(address))
-    service = await ServiceConnection.from_socket(sock, mux_device=device)
-    try:
-        yield service
-    finally:
-        with anyio.CancelScope(shield=True):
-            await service.close()
-
-
-async def plain_values(service: ServiceConnection, domain: str | None = None) -> dict[str, Any]:
-    """Return the values lockdownd gives to anybody; empty if it gives none."""
-    request: dict[str, Any] = {"Label": LABEL, "Request": "GetValue"}
-    if domain is not None:
-        request["Domain"] = domain
-    reply = await service.send_recv_plist(request)
-    values = reply.get("Value")
-    return values if isinstance(values, dict) else {}

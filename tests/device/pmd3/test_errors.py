@@ -9,7 +9,8 @@ from pymobiledevice3 import exceptions as pmd
 from pymobiledevice3.dtx import DTXNsError, NSError, QueueShutDown
 
 from orchestrator.device.link import PortRefusedError
-from orchestrator.device.pmd3.errors import MAX_FACTS_CHARS, device_error, translated
+from orchestrator.device.pmd3.calls import translated
+from orchestrator.device.pmd3.errors import MAX_FACTS_CHARS, device_error
 from orchestrator.domain.deadline import Deadline
 from orchestrator.domain.errors import DeadlineExceededError, DeviceError
 from orchestrator.domain.outcome import Cause
