@@ -99,7 +99,8 @@ class LazyGroup(LightGroup):
         self, ctx: Context, args: list[str]
     ) -> tuple[str | None, Command | None, list[str]]:
         # The base suggests from commands that are loaded; here none is.
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        known = args and (args[0] in COMMANDS or args[0] in HIDDEN)
+        if args and not known and not args[0].startswith("-"):
             import difflib
 
             near = difflib.get_close_matches(args[0], COMMANDS, n=1)

@@ -51,7 +51,9 @@ def merged(names: Sequence[str], output: Path) -> Path:
         for host, folder in folders:
             _copy(folder, root, host)
         write_document(RunPaths(root).plan, plan)
-        replace_file(RunPaths(root).config, RunPaths(folders[0][1]).config.read_bytes())
+        config = RunPaths(folders[0][1]).config
+        if config.exists():
+            replace_file(RunPaths(root).config, config.read_bytes())
         write_events(root, parts)
         seal(root, run, hosts, whole=run.ended_s is not None)
     except OSError as error:

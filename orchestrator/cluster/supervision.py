@@ -91,13 +91,21 @@ class Supervisor:
         starts = 0
         while True:
             state = folder.state()
-            if state is None:
+            if state is None and (state := self._short_of_room(folder)) is None:
                 state = await self._started(folder, starts)
                 starts += 1
             self._states[folder.run_id] = state
             if state.state in FINAL:
                 return
             await anyio.sleep(POLL_S)
+
+    def _short_of_room(self, folder: SliceFolder) -> SliceState | None:
+        free_bytes = shutil.disk_usage(folder.root).free
+        if free_bytes >= self.min_free_bytes:
+            return None
+        needed = f"{self.min_free_bytes >> 20} are needed"
+        reason = f"disk full: {free_bytes >> 20} MiB are free, {needed}"
+        return SliceState(state=WAITING, reason=reason)
 
     async def _started(self, folder: SliceFolder, starts: int) -> SliceState:
         """Start or resume the process; return how the slice is then."""
@@ -106,13 +114,6 @@ class Supervisor:
             reason = folder.last_words() or "its process died"
             self._states[folder.run_id] = SliceState(state=WAITING, reason=reason)
             await anyio.sleep(patience_s)
-        free_bytes = shutil.disk_usage(folder.root).free
-        if free_bytes < self.min_free_bytes:
-            return SliceState(
-                state=WAITING,
-                reason=f"disk full: {free_bytes >> 20} MiB are free, "
-                f"{self.min_free_bytes >> 20} are needed",
-            )
         folder.forget_ending()
         process = self._spawn(folder)
         with anyio.move_on_after(START_LIMIT_S):

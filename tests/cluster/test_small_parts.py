@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import stat
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -132,3 +134,15 @@ def test_an_app_that_arrives_damaged_begins_anew(tmp_path: Path) -> None:
     with pytest.raises(RunDirectoryError, match="damaged"):
         store.fleet_app_chunk(HELLO_SHA256, 0, b"hullo", last=True)
     assert store.fleet_app_size(HELLO_SHA256) == 0
+
+
+def test_what_an_agent_starts_is_a_command_that_people_do_not_see() -> None:
+    command = [sys.executable, "-m", "orchestrator.cli.main"]
+    called = subprocess.run(
+        [*command, "slice", "--help"], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert "one host's part of a run" in called.stdout
+    listed = subprocess.run(
+        [*command, "--help"], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert "slice" not in listed.stdout
