@@ -44,7 +44,7 @@ def trends(runs: Sequence[RunEntry], subject: str | None = None) -> list[Trend]:
 
     Args:
         runs: Oldest first.
-        subject: An alias, the end of a UDID, a model name, or a check id; case is ignored.
+        subject: An alias, the end of a UDID, a model name, a host, or a check id; case is ignored.
     """
     wanted = subject.casefold() if subject is not None else None
     phones: dict[str, PhoneEntry] = {}
@@ -62,7 +62,8 @@ def trends(runs: Sequence[RunEntry], subject: str | None = None) -> list[Trend]:
 
 def _is_about(phone: PhoneEntry, wanted: str) -> bool:
     by_udid = len(wanted) >= 8 and phone.udid.casefold().endswith(wanted)
-    return by_udid or wanted in (phone.alias.casefold(), phone.stamps.model.casefold())
+    names = {phone.alias, phone.stamps.model, phone.host} - {""}
+    return by_udid or wanted in {name.casefold() for name in names}
 
 
 def _along(runs: Sequence[RunEntry], udid: str, of: Callable[[PhoneEntry], object]) -> list[object]:

@@ -160,7 +160,7 @@ class Cluster:
         def grown() -> bool:
             streams = list(
                 (self.agents[name].folder / "agent" / "runs").glob(
-                    "*/devices/*/attempts/1/launches/1/stream.ndjson"
+                    "2*/devices/*/attempts/1/launches/1/stream.ndjson"
                 )
             )
             wanted = len(self.farms[name]["phones"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import importlib.util
 import stat
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from orchestrator.cluster.apps import AppStore
 from orchestrator.cluster.bundle import read_bundle
 from orchestrator.cluster.certificates import make_bundles
 from orchestrator.cluster.clock import ClockOffset, Exchange, clock_offset
+from orchestrator.cluster.extra import require_cluster
 from orchestrator.cluster.run_files import CHUNK_BYTES, inside, listing, read_chunk
 from orchestrator.domain.errors import RunDirectoryError, UsageError
 
@@ -146,3 +148,21 @@ def test_what_an_agent_starts_is_a_command_that_people_do_not_see() -> None:
         [*command, "--help"], capture_output=True, text=True, timeout=60, check=True
     )
     assert "slice" not in listed.stdout
+
+
+def test_without_the_extra_the_command_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(UsageError, match=r"extra `cluster`.*pip install 'fleet-soak\[cluster\]'"):
+        require_cluster()
+
+
+def test_a_single_host_imports_no_dask() -> None:
+    code = (
+        "import sys, orchestrator.cli.soak, orchestrator.cli.compose, orchestrator.cli.resume\n"
+        "import orchestrator.cli.status, orchestrator.cli.stop, orchestrator.cli.merging\n"
+        "print(sorted({'dask', 'distributed', 'tornado'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "[]"

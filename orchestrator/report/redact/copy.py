@@ -116,6 +116,8 @@ def _learnt(result: RunResult, pseudonyms: Pseudonyms) -> Pseudonyms:
         pseudonyms.learn(getattr(phone, "name", ""), f"{stand_in} name")
         for tag in getattr(phone, "tags", ()):
             pseudonyms.learn(tag, pseudonyms.name("tag", tag))
+    for host in dict.fromkeys(phone.host for phone in plan.phones if phone.host):
+        pseudonyms.learn(host, pseudonyms.name("host", host))
     return pseudonyms
 
 
