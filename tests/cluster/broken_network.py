@@ -74,6 +74,7 @@ class Proxy:
         for end in (source, sink):
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
+        source.close()  # the other direction closes the other end
 
 
 @contextlib.contextmanager
