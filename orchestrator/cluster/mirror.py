@@ -16,7 +16,7 @@ from orchestrator.domain.errors import FleetError
 from orchestrator.runlog.manifest import digest_of, evidence_files, read_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Set
     from pathlib import Path
 
     from orchestrator.cluster.documents import FileState
@@ -60,7 +60,8 @@ class Mirror:
     async def follow(self, source: Host) -> None:
         """Fetch what grew or changed since the last time."""
         for state in await source.listing():
-            if state.name != MANIFEST and self._seen.get(state.name) != state:
+            passing = state.name.rpartition("/")[2].startswith(".")  # on its way from a phone
+            if not passing and state.name != MANIFEST and self._seen.get(state.name) != state:
                 await self._update(source, state)
                 self._seen[state.name] = state
 
@@ -75,9 +76,19 @@ class Mirror:
         for name, digest in listed.items():
             await self._verified(source, name, digest)
         # What the manifest does not know is evidence too: that it is new will be seen.
-        for state in await source.listing():
-            if state.name not in listed and state.name != MANIFEST:
-                await self._replace(source, state.name)
+        there = {state.name for state in await source.listing()}
+        for name in there - listed.keys() - {MANIFEST}:
+            await self._replace(source, name)
+        self._drop_passing(there | listed.keys())
+
+    def _drop_passing(self, names: Set[str]) -> None:
+        """Delete what was followed while it lasted: half a transfer from a phone, say."""
+        own = {place_of(self.host, name) for name in names}
+        folders = {"/".join(name.split("/")[:2]) for name in own}  # of phones, and the host's
+        for folder in folders:
+            for path in evidence_files(self.root / folder):
+                if path.relative_to(self.root).as_posix() not in own:
+                    path.unlink()
 
     async def _verified(self, source: Host, name: str, digest: str) -> None:
         path = self._path(name)

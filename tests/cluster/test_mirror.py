@@ -152,3 +152,32 @@ async def test_a_host_cannot_write_outside_the_run(host: Disk, mirror: Mirror) -
     (host.root / "MANIFEST.sha256").write_text(f"{'0' * 64}  devices/../../../escaped\n")
     with pytest.raises(RunDirectoryError):
         await mirror.complete(host)
+
+
+@pytest.mark.parametrize("name", [".journal.ndjson.part", "half.json"])
+async def test_what_lay_there_for_a_moment_is_not_kept(
+    name: str, host: Disk, mirror: Mirror
+) -> None:
+    passing = host.root / "devices/a-1/attempts/1/launches/1" / name
+    passing.write_bytes(b"half a transfer")
+    await mirror.follow(host)
+    passing.unlink()
+    write_manifest(host.root)
+    await mirror.complete(host)
+    write_manifest(mirror.root, joined_manifest(mirror.root, ["mini-1"]))
+    assert differing_files(mirror.root) == []
+
+
+async def test_what_another_host_brought_is_left_alone(
+    host: Disk, mirror: Mirror, tmp_path: Path
+) -> None:
+    other = Disk(tmp_path / "other")
+    other.write("devices/b-2/device.json", b"{}")
+    other.write("run.json", b"{}")
+    for disk, name in ((host, "mini-1"), (other, "mini-2")):
+        write_manifest(disk.root)
+        await Mirror(mirror.root, name).complete(disk)
+    write_manifest(mirror.root, joined_manifest(mirror.root, ["mini-1", "mini-2"]))
+    assert differing_files(mirror.root) == []
+    assert (mirror.root / STREAM).exists()
+    assert (mirror.root / "devices/b-2/device.json").exists()
