@@ -11,10 +11,10 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from orchestrator.api import PhoneRun, Run, load_run, soak
+    from orchestrator.api import PhoneRun, Run, load_run, run_soak
 
 __version__ = "0.1.0"
-__all__ = ["PhoneRun", "Run", "__version__", "load_run", "soak"]
+__all__ = ["PhoneRun", "Run", "__version__", "load_run", "run_soak"]
 
 
 def __getattr__(name: str) -> object:

@@ -1,7 +1,7 @@
 """The Python API: run a soak, load a run, iterate its records, evaluate its checks.
 
 Names are taken from `orchestrator` itself, which imports this module when one is first used:
-`from orchestrator import soak, load_run`. docs/reference/python-api.md shows it in a notebook.
+`from orchestrator import load_run, run_soak`. docs/reference/python-api.md shows it in a notebook.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def load_run(path: str | Path) -> Run:
     return Run(root, judge_run(root))
 
 
-def soak(
+def run_soak(
     *,
     devices: str = "all",
     virtual: bool = False,

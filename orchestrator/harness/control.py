@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MOST_LINE_BYTES: Final = 64 * 1024
 _PIECE_BYTES: Final = 64 * 1024
 _MOST_WAITING_BYTES: Final = 32 * 1024**2  # of records read while a reply is awaited
+_MOST_UNTAKEN_BYTES: Final = 48 * 1024**2  # an app that answers with nothing but records is none
 _CONSUMER_WAIT_S: Final = 0.01
 _MOST_TEXT: Final = 200  # characters of the phone's text in a message
 _LAYER: Final = "app"
@@ -296,6 +297,8 @@ class AppClient:
                 if self._ended:
                     return False
                 await self._read(phase)
+            if self._waiting_bytes > _MOST_UNTAKEN_BYTES:
+                await self._break(phase, f"over {_MOST_UNTAKEN_BYTES} bytes that nobody asked for")
         return True
 
     async def _read(self, phase: str) -> None:

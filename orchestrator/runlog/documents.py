@@ -260,8 +260,8 @@ class VerdictDocument(Document, frozen=True, kw_only=True):
     first_warning_at_n: int | None = None  # rows of the state at the soak's first memory warning
 
 
-class SummaryPhone(msgspec.Struct, frozen=True, kw_only=True):
-    """One phone of `summary.json`."""
+class SummaryPhone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One phone of `summary.json`; `host` is there for phones of several hosts only."""
 
     udid: str
     alias: str

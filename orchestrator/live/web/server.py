@@ -80,7 +80,11 @@ def serve(source: RunSource, host: str | None, port: int, announce: Callable[[st
 
     Raises:
         UsageError: If the address cannot be had.
+        KeyboardInterrupt: When a signal has ended it.
     """
     with listening(host, port) as listener:
         announce(address_of(listener))
-        server_for(source, any_host=host is not None).run(sockets=[listener])
+        server = server_for(source, any_host=host is not None)
+        server.run(sockets=[listener])
+        if server.should_exit:  # uvicorn raises the signal again, but not always in time
+            raise KeyboardInterrupt
