@@ -144,7 +144,7 @@ def served_phones(folder: Path, *arguments: str) -> Iterator[dict[str, Any]]:
         yield json.loads(line)
     finally:
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)  # many phones have many folders to remove
 
 
 def wait_for(condition: Any, limit_s: float, what: str) -> None:  # noqa: ANN401 - any callable
