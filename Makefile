@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.installed
 
-.PHONY: soak test docs lint unit swift-test full-length deep fuzz conformance benchmark pictures clean
+.PHONY: soak test docs lint unit swift-test full-length deep fuzz conformance bench pictures clean
 
 soak: $(SETUP)
 	$(BIN)/fleet soak --devices all --virtual
@@ -64,9 +64,9 @@ $(SETUP): pyproject.toml
 conformance: $(SETUP)
 	$(BIN)/python -m tests.conformance
 
-# What many virtual phones cost: start, memory, processor, list, session, install.
-benchmark: $(SETUP)
-	$(BIN)/python -m tests.benchmarks.farm
+# What everything costs, beside peers in the same run; writes docs/performance.md, keeps raw samples.
+bench: $(SETUP)
+	$(BIN)/python -m tests.benchmarks
 
 # The pictures of the README, from a run of `fleet soak --virtual`; needs Chromium.
 pictures: $(SETUP)

@@ -1,26 +1,25 @@
-"""What many virtual phones in one process cost: `python -m tests.benchmarks.farm --phones 100`.
+"""What many virtual phones in one process cost.
 
 The farm is a child process, measured from outside through /proc (Linux); the client is
-pymobiledevice3 in this one. Exit code 1 if a figure misses its aim.
+pymobiledevice3 in this one.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
-import sys
 import tempfile
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pymobiledevice3 import usbmux
 from pymobiledevice3.lockdown import create_using_usbmux
 from pymobiledevice3.services.afc import AfcService
 
+from tests.benchmarks.processes import cpu_s
 from tests.fuzz.driver import resident_mib_of
 from tests.virtual.apps import BUNDLE_ID, pack
 from tests.virtual.child import child_farm
@@ -28,9 +27,13 @@ from tests.virtual.child import child_farm
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
 
-START_AIM_S = 2.0
-MEMORY_AIM_MIB = 4.0  # per idle phone
-CPU_AIM_PERCENT = 0.3  # of a core, per idle phone
+# The most that each figure may be.
+AIMS: Final = {
+    "start": 2.0,  # s
+    "memory per idle phone": 4.0,  # MiB
+    "memory per phone after that": 4.0,
+    "processor per idle phone": 0.3,  # % of a core
+}
 IDLE_S = 20.0
 END_LIMIT_S = 60.0  # it removes thousands of folders
 AT_ONCE = 10  # conversations of the client at one time
@@ -43,32 +46,13 @@ class Figure:
     name: str
     value: float
     unit: str
-    aim: float | None = None  # the most it may be
-
-    def line(self) -> str:
-        aim = "" if self.aim is None else f"  (at most {self.aim:g}: {self.verdict})"
-        return f"{self.name:<34} {self.value:8.2f} {self.unit}{aim}"
-
-    @property
-    def verdict(self) -> str:
-        return "held" if self.holds else "MISSED"
-
-    @property
-    def holds(self) -> bool:
-        return self.aim is None or self.value <= self.aim
-
-
-def cpu_s(pid: int) -> float:
-    """Return the processor time of a process."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
-def timed(figures: list[Figure], name: str, aim: float | None = None) -> Iterator[None]:
+def timed(figures: list[Figure], name: str) -> Iterator[None]:
     began_s = time.perf_counter()
     yield
-    figures.append(Figure(name, time.perf_counter() - began_s, "s", aim))
+    figures.append(Figure(name, time.perf_counter() - began_s, "s"))
 
 
 async def on_all(udids: Sequence[str], act: Callable[[str], Awaitable[None]]) -> None:
@@ -124,14 +108,14 @@ def measure(count: int) -> list[Figure]:
         os.environ["HOME"] = os.environ["XDG_DATA_HOME"] = str(home)
         began_s = time.perf_counter()
         with child_farm("--phones", str(count), end_limit_s=END_LIMIT_S) as (process, farm):
-            figures.append(Figure("start", time.perf_counter() - began_s, "s", START_AIM_S))
+            figures.append(Figure("start", time.perf_counter() - began_s, "s"))
             os.environ["USBMUXD_SOCKET_ADDRESS"] = farm["usbmux"]
             figures += idle(process.pid, count)
             package = pack(home / "soak.ipa").read_bytes()
             udids = [phone["udid"] for phone in farm["phones"]]
             asyncio.run(drive(figures, udids, package))
             after = resident_mib_of(process.pid) / count
-            figures.append(Figure("memory per phone after that", after, "MiB", MEMORY_AIM_MIB))
+            figures.append(Figure("memory per phone after that", after, "MiB"))
             began_s = time.perf_counter()
         figures.append(Figure("end", time.perf_counter() - began_s, "s"))
     return figures
@@ -139,23 +123,8 @@ def measure(count: int) -> list[Figure]:
 
 def idle(pid: int, count: int) -> list[Figure]:
     """Measure a farm that nobody talks to."""
-    memory = Figure("memory per idle phone", resident_mib_of(pid) / count, "MiB", MEMORY_AIM_MIB)
+    memory = Figure("memory per idle phone", resident_mib_of(pid) / count, "MiB")
     before_s = cpu_s(pid)
     time.sleep(IDLE_S)
     share = 100 * (cpu_s(pid) - before_s) / IDLE_S / count
-    return [memory, Figure("processor per idle phone", share, "% of a core", CPU_AIM_PERCENT)]
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.farm", description=__doc__)
-    parser.add_argument("--phones", type=int, default=100)
-    count = parser.parse_args().phones
-    figures = measure(count)
-    print(f"{count} virtual phones in one process, {os.cpu_count()} cores, {sys.platform}")
-    for figure in figures:
-        print(figure.line())
-    return 0 if all(figure.holds for figure in figures) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return [memory, Figure("processor per idle phone", share, "% of a core")]

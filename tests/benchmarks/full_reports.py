@@ -11,21 +11,21 @@ FRAMES = 30
 REGISTERS = 29
 
 
-def full_jetsam() -> bytes:
+def full_jetsam(processes: int = PROCESSES) -> bytes:
     """Return a JetsamEvent whose victim stands in the middle of the list."""
-    entries = [_alive(number) for number in range(PROCESSES)]
-    entries.insert(PROCESSES // 2, process(killDelta=11529, age=33))
+    entries = [_alive(number) for number in range(processes)]
+    entries.insert(processes // 2, process(killDelta=11529, age=33))
     memory = {"pageSize": 16384, "memoryPages": {"active": 90000, "free": 2000, "wired": 40000}}
     return jetsam(
         *entries, largestProcess=APP, date=NOON, product="iPhone14,7", memoryStatus=memory
     )
 
 
-def full_crash() -> bytes:
+def full_crash(images: int = IMAGES) -> bytes:
     """Return a crash report of a process with many threads."""
     return crash(
         threads=[_thread(number) for number in range(THREADS)],
-        usedImages=[_image(number) for number in range(IMAGES)],
+        usedImages=[_image(number) for number in range(images)],
         faultingThread=0,
         captureTime=NOON,
         termination={"namespace": "SIGNAL", "code": 6, "indicator": "Abort trap: 6"},
@@ -58,7 +58,7 @@ def _thread(number: int) -> dict[str, object]:
             "imageOffset": 1000 * frame,
             "symbol": f"_a_symbol_of_usual_length_{frame}",
             "symbolLocation": frame,
-            "imageIndex": frame % 40,
+            "imageIndex": frame % 5,
         }
         for frame in range(FRAMES)
     ]

@@ -1,4 +1,4 @@
-"""What keepers cost: `python -m tests.benchmarks.keepers --phones 10` (Linux).
+"""What keepers cost (Linux).
 
 Virtual phones in a child process; one keeper per phone, all at once, each with a tunnel of its own,
 an app launched through it and its footprint observed. Prints each keeper's private memory.
@@ -6,10 +6,7 @@ an app launched through it and its footprint observed. Prints each keeper's priv
 
 from __future__ import annotations
 
-import argparse
 import os
-import sys
-import tempfile
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,30 +92,3 @@ async def measure(folder: Path, count: int) -> list[KeeperCost]:
                     for phone in found.phones:
                         tasks.start_soon(keep, phone, broker)
     return sorted(costs, key=lambda cost: cost.alias)
-
-
-def lines(costs: list[KeeperCost]) -> list[str]:
-    """Return the table of the costs and their mean."""
-    rows = [
-        f"{cost.alias:<8} {cost.private_mib:6.1f} MiB private {cost.shared_mib:6.1f} MiB shared"
-        for cost in costs
-    ]
-    mean = sum(cost.private_mib for cost in costs) / len(costs)
-    return [*rows, f"{'mean':<8} {mean:6.1f} MiB private of {len(costs)} keepers at once"]
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--phones", type=int, default=10)
-    parsed = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="k-") as name:
-        os.environ.update(HOME=name, XDG_DATA_HOME=f"{name}/data")
-        costs = anyio.run(measure, Path(name), parsed.phones)
-    for line in lines(costs):
-        sys.stdout.write(f"{line}\n")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,111 @@
+"""The benchmarks run, keep what they measured, and write a page that says which goals are met."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks import page, part_discovery, part_evidence, part_long, part_startup
+from tests.benchmarks.__main__ import PARTS, SPECIAL, main, part
+from tests.benchmarks.samples import OURS, Row, Sample, exponent, growth, markdown
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_cost_that_grows_with_the_square_has_exponent_two() -> None:
+    assert exponent([(1, 3), (2, 12), (10, 300)]) == pytest.approx(2)
+    assert exponent([(5, 1), (5, 2)]) is None
+
+
+def test_the_curve_takes_the_best_of_each_size() -> None:
+    samples = [
+        Sample("p", "m", OURS, size, {"s": cost}) for size, cost in [(1, 9), (1, 1), (10, 10)]
+    ]
+    assert growth(samples, "m", "s") == "1: 1, 10: 10; exponent 1.00"
+
+
+def test_a_row_says_whether_its_goal_is_met() -> None:
+    assert Row("m", "1", goal="< 2", met=True).cells[-1] == "yes"
+    assert Row("m", "3", goal="< 2", met=False).cells[-1] == "**no**"
+    assert Row("m", "?", goal="< 2").cells[-1] == "not measured"
+    assert Row("m", "1").cells[-1] == ""
+    assert markdown(("a", "b"), [("1", "2")]) == "| a | b |\n| --- | --- |\n| 1 | 2 |\n"
+
+
+def test_a_peer_that_is_not_installed_is_named() -> None:
+    taken = {"wall_s": 0.5, "cpu_s": 0.2}
+    samples = [
+        Sample("discovery", "list", OURS, 50, taken),
+        Sample("discovery", "list", part_discovery.LIBRARY, 50, {"wall_s": 1.0, "cpu_s": 1.0}),
+        Sample("discovery", "list", part_discovery.TOOLS, 50, note="not installed"),
+    ]
+    limit, library, tools = part_discovery.rows(samples)
+    assert (limit.met, library.met, library.ratio) == (True, False, "2.0 x")
+    assert "not installed" in tools.peer
+
+
+def test_help_is_held_to_the_smaller_of_both_ratios() -> None:
+    ours = {"wall_s": 0.1, "cpu_s": 0.1}
+    there = {"wall_s": 1.0, "cpu_s": 0.4}
+    samples = [
+        Sample("startup", "help", OURS, 1, ours),
+        Sample("startup", "help", part_startup.LIBRARY, 1, there),
+    ]
+    assert [row.met for row in part_startup.rows(samples)] == [True, False]
+
+
+def test_long_runs_are_held_to_linear_time_and_flat_memory() -> None:
+    samples = [
+        Sample(
+            "long", "report", OURS, h, {"cpu_s": h * h, "peak_mib": 100 + h, "bytes_per_phone": 1}
+        )
+        for h in (2.0, 12.0)
+    ]
+    assert [row.met for row in part_long.rows(samples)] == [False, True]
+
+
+def test_only_one_part_of_the_page_is_replaced() -> None:
+    text = page.PAGE.read_text()
+    for name in (*PARTS, *SPECIAL):
+        fresh = page.with_block(text, name, "NEW")
+        assert fresh.count("NEW") == 1
+        assert len([line for line in fresh.splitlines() if line.startswith("<!-- bench")]) == (
+            2 * len((*PARTS, *SPECIAL))
+        )
+
+
+def test_every_part_has_its_interface() -> None:
+    for name in (*PARTS, *SPECIAL):
+        module = part(name)
+        assert name == module.NAME
+        assert module.rows([]) == []
+
+
+def test_the_readers_are_compared_and_every_sample_is_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--quick", "--only", "evidence", "--output", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    (kept,) = tmp_path.glob("*.json")
+    assert str(kept) in printed
+    document = json.loads(kept.read_text())
+    subjects = {sample["subject"] for sample in document["samples"]["evidence"]}
+    assert subjects == {OURS, part_evidence.FLOOR, part_evidence.LIBRARY}
+    assert "| jetsam report of" in printed
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(1200)
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+def test_every_part_runs(tmp_path: Path) -> None:
+    names = [word for name in (*PARTS, *SPECIAL) for word in ("--only", name)]
+    command = [sys.executable, "-m", "tests.benchmarks", "--quick", *names]
+    command += ["--output", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (kept,) = tmp_path.glob("*.json")
+    assert set(json.loads(kept.read_text())["samples"]) == {*PARTS, *SPECIAL}
