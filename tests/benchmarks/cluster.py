@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.benchmarks.farm import Figure, cpu_s
+from tests.benchmarks.farm import Figure
+from tests.benchmarks.processes import cpu_s
 from tests.cluster.members import Cluster, cluster
 from tests.end_to_end.fleet_process import QUICK, WITHOUT_SWIFT, FinishedRun, finish, start_fleet
 

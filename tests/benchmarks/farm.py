@@ -47,6 +47,9 @@ class Figure:
     value: float
     unit: str
 
+    def line(self) -> str:
+        return f"{self.name:<34} {self.value:8.2f} {self.unit}"
+
 
 @contextmanager
 def timed(figures: list[Figure], name: str) -> Iterator[None]:
