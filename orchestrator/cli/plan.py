@@ -87,6 +87,8 @@ def _lines(found: PlannedSoak) -> Iterator[str]:
         f"  {duration_text(scenario.duration_s)} of inference per phone, all phones side by side;"
         f" over after {_clock(found.longest_s)} at the latest"
     )
+    if scenario.relaunches:
+        yield f"  in {scenario.relaunches + 1} launches; what is predicted is of the first"
     yield f"  at least: {exercise_text(scenario)}"
     yield from _wrapped("  must hold: ", scenario.required_checks)
     yield from _app_lines(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.compose import choose, find
@@ -12,6 +12,7 @@ from orchestrator.config.load import load_config
 from orchestrator.config.scenario import scenario_of, with_budget_of
 from orchestrator.device.discovery import Discovery, UsbmuxSource
 from orchestrator.domain.errors import UsageError
+from orchestrator.domain.launch_part import launch_part
 from orchestrator.domain.phone import Phone
 from orchestrator.harness.models import BOS_ID, END_ID, FIRST_ID, WitnessShape
 from orchestrator.soak.forecast import Vocabulary, forecast
@@ -80,7 +81,11 @@ async def planned(options: SoakOptions) -> PlannedSoak:
 def _forecast(scenario: Scenario, seed: int, udid: str, expected: Expectation) -> Forecast:
     words = Vocabulary(FIRST_ID, WitnessShape(0).vocab, END_ID, BOS_ID)
     nonce = nonce_of(seed, udid)
-    return forecast(scenario, seed, nonce, expected.budget_tokens, expected.pin_tokens, words)
+    part = launch_part(scenario.duration_s, scenario.stop_after_tokens, scenario.relaunches, 1)
+    first = replace(
+        scenario, duration_s=part.duration_s, stop_after_tokens=part.stop_after_tokens
+    )  # every launch begins anew with the same prompts
+    return forecast(first, seed, nonce, expected.budget_tokens, expected.pin_tokens, words)
 
 
 def _virtual_phones(config: FleetConfig) -> tuple[Phone, ...]:

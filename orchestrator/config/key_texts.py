@@ -82,6 +82,7 @@ KEY_TEXTS: Final = {
     "workload.warn_at_tokens": "Tokens after which the app warns itself.",
     "workload.sample_period_ms": "Time between two samples.",
     "workload.stop_after_tokens": "Exact end by tokens, for runs that must be equal.",
+    "workload.relaunches": "How often the app is launched again, each time for an equal part.",
     "evidence.report_wait_s": "How long a diagnostic report of a death is waited for.",
     "gate.min_battery_percent": "Less is waited for while the phone charges.",
     "gate.max_start_thermal": "Hotter phones are waited for.",

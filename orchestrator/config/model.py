@@ -32,6 +32,7 @@ from orchestrator.config.fields import (
     WholePercent,
     is_reference,
 )
+from orchestrator.domain.launch_part import MOST_RELAUNCHES
 from orchestrator.domain.memory_class import MemoryClass
 
 
@@ -223,6 +224,7 @@ class WorkloadBlock(Block):
     warn_at_tokens: tuple[PositiveCount, ...] | None = Field(default=None, strict=False)
     sample_period_ms: PositiveCount | None = None
     stop_after_tokens: PositiveCount | None = None
+    relaunches: Annotated[int, Field(ge=0, le=MOST_RELAUNCHES)] | None = None
 
 
 class RetryBlock(Block):

@@ -61,6 +61,12 @@ def _check_ranges(scenario: Scenario) -> None:
             f"workload.min_prompt_ids {scenario.min_prompt_ids} is over max_prompt_ids "
             f"{scenario.max_prompt_ids}"
         )
+    stop_after = scenario.stop_after_tokens
+    if stop_after is not None and stop_after <= scenario.relaunches:
+        raise UsageError(
+            f"workload.relaunches {scenario.relaunches} leaves launches without a token:"
+            f" stop_after_tokens is {stop_after}"
+        )
     for entry in scenario.ballast:
         if entry.from_token >= entry.to_token:
             raise UsageError(
@@ -70,7 +76,7 @@ def _check_ranges(scenario: Scenario) -> None:
 
 
 def wire_scenario(scenario: Scenario, policy: PolicyBlock, seed: int) -> dict[str, object]:
-    """Return the scenario exactly as `start` sends it."""
+    """Return the scenario as the plan has it; each launch is sent its part (`launch_part`)."""
     wire: dict[str, object] = {
         "name": scenario.name,
         "seed": seed,
@@ -121,5 +127,6 @@ def _rare_members(scenario: Scenario) -> dict[str, object]:
             {"at_token": visit.at_token, "for_ms": visit.for_ms} for visit in scenario.background
         ],
         "reloads": [{"at_token": token} for token in scenario.reload_at_tokens],
+        "relaunches": {"count": scenario.relaunches} if scenario.relaunches else None,
     }
     return {name: value for name, value in members.items() if value}

@@ -247,9 +247,10 @@ COMPUTE_UNITS: Final = Scenario(
     title="Where the model runs, how long it loads, whether the logits hold",
     purpose=(
         "One run for each value of `model.compute_units`, to be compared with `fleet compare`."
-        " The model is loaded again twice, so that the first load is told from those that find the"
-        " compiler's cache; audits compare logits; steps are timed with few and many rows. A"
-        " virtual phone's witness engine has no compute units."
+        " The app is launched twice, each time for half of the soak, and each launch loads the"
+        " model again twice, so that the first load is told from those that find the compiler's"
+        " cache; audits compare logits; steps are timed with few and many rows. A virtual phone's"
+        " witness engine has no compute units."
     ),
     duration_s=300.0,
     decode_tokens_per_s=100.0,
@@ -275,6 +276,7 @@ COMPUTE_UNITS: Final = Scenario(
     min_evictions=0,
     audit_at_tokens=(200, 500, 1000, 1400, 1800, 2200),
     reload_at_tokens=(700, 1600),
+    relaunches=1,
 )
 
 ENDURANCE: Final = Scenario(

@@ -62,6 +62,7 @@ class Scenario:
     audit_at_tokens: tuple[int, ...] = ()
     background: tuple[BackgroundVisit, ...] = ()
     reload_at_tokens: tuple[int, ...] = ()
+    relaunches: int = 0  # of the app, each for an equal part of the soak
     virtual_speed: bool = False  # speed is judged on virtual phones too
     budget_tokens: int | None = None  # lowers every phone's budget, where the policy does not
     purpose: str = ""  # full sentences: what it is for and what it does

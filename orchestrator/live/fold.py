@@ -11,6 +11,7 @@ from orchestrator.live.remarks import event_text, record_text
 from orchestrator.live.speed import Speed
 from orchestrator.live.state import PhoneLive, Remark
 from orchestrator.runlog import telemetry
+from orchestrator.runlog.events import launch_number
 
 if TYPE_CHECKING:
     from orchestrator.runlog.documents import PlannedPhone
@@ -37,6 +38,19 @@ class _Readings:
     sample: telemetry.Sample | None = None
     tokens_total: int | None = None
     speed: Speed = field(default_factory=Speed)
+    earlier_ns: int = 0  # of the attempt's earlier launches
+    earlier_tokens: int = 0
+
+    @property
+    def elapsed_ns(self) -> int | None:
+        """How long the app has run in all launches of the attempt."""
+        return None if self.newest_ns is None else self.earlier_ns + self.newest_ns
+
+    def begin_launch(self) -> None:
+        """Take what the app says from here on as another launch's: its counts begin anew."""
+        self.earlier_ns += self.newest_ns or 0
+        self.earlier_tokens = self.tokens_total or 0
+        self.newest_ns, self.done = None, False
 
 
 @dataclass(slots=True)
@@ -51,6 +65,7 @@ class PhoneFold:
     planned: PlannedPhone
     duration_s: float | None
     attempt: int = 1
+    launch: int = 1  # of the attempt: the newest that the host told of
     phase: str = "waiting"
     progress_percent: float | None = None
     cause: str | None = None
@@ -66,12 +81,14 @@ class PhoneFold:
             self.attempt, self.cause, self.phase = event.attempt, None, "waiting"
             self._readings, self.launched_s = _Readings(), None
             self.gate_battery_percent = self.exit_text = None
+            self.launch = 1
         if event.kind == "phase":
             self.phase, self.progress_percent = printable(str(event.facts.get("name", ""))), None
         elif event.kind == "progress":
             self._on_progress(event)
         elif event.kind == "launched":
-            self.launched_s = event.at_s
+            self.launched_s, self.launch = event.at_s, launch_number(event)
+            self.exit_text = None
         elif event.kind == "session_ended":
             self.phase, self.progress_percent = "ended", None
             cause = event.facts.get("cause")
@@ -90,12 +107,15 @@ class PhoneFold:
     def on_record(self, record: AnyRecord) -> None:
         """Take a record of the attempt's app, in the order in which they were written."""
         now = self._readings
+        if isinstance(record, telemetry.Hello) and now.newest_ns is not None:
+            now.begin_launch()
         now.newest_ns = record.t_ns
         if isinstance(record, telemetry.Tokens):
             now.context = record.n[-1] if record.n else now.context
             now.speed.on_tokens(record.start_ns, record.end_ns)
         elif isinstance(record, telemetry.Sample):
-            now.sample, now.context, now.tokens_total = record, record.n, record.tokens_total
+            now.sample, now.context = record, record.n
+            now.tokens_total = now.earlier_tokens + record.tokens_total
         else:
             _take(now, record)
         text = record_text(record)
@@ -115,7 +135,7 @@ class PhoneFold:
         """
         now, sample = self._readings, self._readings.sample
         soaking = self.phase == _RECORDS_DUE
-        elapsed_s = now.newest_ns / _NS if now.newest_ns is not None else None
+        elapsed_s = now.elapsed_ns / _NS if now.elapsed_ns is not None else None
         left_s = None
         if soaking and self.duration_s is not None and elapsed_s is not None:
             left_s = max(0.0, self.duration_s - elapsed_s)
@@ -167,4 +187,4 @@ def _take(now: _Readings, record: AnyRecord) -> None:
     elif isinstance(record, telemetry.Prefill):
         now.context = record.start + len(record.ids)
     elif isinstance(record, telemetry.Bye):
-        now.done, now.tokens_total = True, record.tokens_total
+        now.done, now.tokens_total = True, now.earlier_tokens + record.tokens_total

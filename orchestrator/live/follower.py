@@ -76,6 +76,7 @@ class _Followed:
     directory: str
     tail: Tail
     attempt: int = 1
+    launch: int = 1
 
 
 @dataclass(slots=True)
@@ -164,10 +165,14 @@ class RunFollower:
         return sum(tail.unread_bytes() for tail in tails)
 
     def _read_phone(self, followed: _Followed, most_bytes: int) -> None:
-        if followed.fold.attempt != followed.attempt:
-            followed.attempt = followed.fold.attempt
-            device = self.paths.device(followed.directory)
-            followed.tail = Tail(device.attempt(followed.attempt).stream(1))
+        fold = followed.fold
+        # An earlier attempt shows nothing any more; an earlier launch is read to its end first.
+        if fold.attempt != followed.attempt or (
+            fold.launch != followed.launch and not followed.tail.unread_bytes()
+        ):
+            followed.attempt, followed.launch = fold.attempt, fold.launch
+            attempt = self.paths.device(followed.directory).attempt(followed.attempt)
+            followed.tail = Tail(attempt.stream(followed.launch))
         if followed.fold.gate_battery_percent is None:
             followed.fold.gate_battery_percent = self._gate_battery_percent(followed)
         for line in followed.tail.lines(most_bytes):

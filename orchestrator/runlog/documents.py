@@ -124,7 +124,7 @@ class PlanDocument(Document, frozen=True, kw_only=True):
 
     run_id: str
     seed: int
-    scenario: dict[str, object]  # exactly what `start` sends, docs/protocol.md 2.2
+    scenario: dict[str, object]  # what `start` sends, docs/protocol.md 2.2; of all launches
     requires: Requirement
     thresholds: dict[str, dict[str, float]]  # check id to its limits
     headroom_percent: float

@@ -1,7 +1,7 @@
 """`events.ndjson`: the host's remarks, one JSON object a line.
 
 Kinds in use: `run_started`, `phase` (facts: name), `progress`
-(what, percent), `installed`, `launched` (pid), `connected`,
+(what, percent), `installed`, `launched` (pid, launch: from 1 in the attempt), `connected`,
 `disconnected`, `app_exited` (pid, exit_code, signal), `app_alive` (pid, alive), `footprint` (pid,
 bytes), `report_pulled` (path), `session_ended` (cause, error), `interrupted` (by), `run_ended`;
 after the death of an orchestrator `run_resumed`, `adopted` (pid), `keeper_gone`;
@@ -31,6 +31,12 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     udid: str | None = None
     attempt: int | None = None
     facts: dict[str, str | int | float | bool | None] = {}
+
+
+def launch_number(launched: Event) -> int:
+    """Return which launch of its attempt a `launched` remark is about; 1 where it does not say."""
+    number = launched.facts.get("launch")
+    return number if isinstance(number, int) and number > 0 else 1
 
 
 def read_events(path: Path) -> Iterator[Event]:

@@ -10,6 +10,7 @@ import anyio
 
 from orchestrator.domain.deadline import Deadline
 from orchestrator.domain.errors import DeviceError
+from orchestrator.domain.launch_part import relaunches_of, scenario_for
 from orchestrator.harness.control import AppClient
 from orchestrator.runlog.documents import LaunchWindow
 from orchestrator.runlog.files import LineWriter
@@ -53,7 +54,7 @@ class AppFollower:
         state = self.journal.state
         self.findings.stream = state.stream
         with (
-            LineWriter(self.paths.stream(1)) as stream,
+            LineWriter(self.paths.stream(state.launch)) as stream,
             LineWriter(self.paths.console) as console,
         ):
             result = await AppStream(
@@ -66,32 +67,46 @@ class AppFollower:
                 stream=stream,
                 console=console,
                 stop=self.stop,
-                run_limit_s=run_limit_s(self.order.duration_s),
+                run_limit_s=run_limit_s(self.order.duration_s / (self._relaunches + 1)),
                 hang_limit_s=hang_limit_s(self.order.plan.thresholds),
                 result=state.stream,
                 last_seq=newest_seq(stream.path),
                 remember=self.journal.save,
             ).follow()
-        for end in result.exits:
+        ends = [end for end in result.exits if end.pid == pid]
+        for end in ends:
             self.remark("app_exited", pid=end.pid, exit_code=end.exit_code, signal=end.signal)
-        if not result.exits and result.ending is not Ending.LOST:
+        if not ends and result.ending is not Ending.LOST:
             alive = await session.is_running(pid, deadline=Deadline.after(CALL_LIMIT_S))
             self.findings.alive_at_end = alive
             self.remark("app_alive", pid=pid, alive=alive)
-        self.note_window(pid, result.exits[0].at_s if result.exits else time.time())
+        self.note_window(pid, ends[0].at_s if ends else time.time())
         self._keep_findings()
 
     def note_window(self, pid: int, ended_s: float) -> None:
         """Note when the launch lived, in place of what was noted before a gap."""
         state = self.journal.state
         window = LaunchWindow(
-            number=1,
+            number=state.launch,
             pid=pid,
             launch=state.stream.launch,
             started_s=state.started_s,
             ended_s=ended_s,
         )
-        self.findings.windows = [window]
+        earlier = [known for known in self.findings.windows if known.number < window.number]
+        self.findings.windows = [*earlier, window]
+
+    @property
+    def is_relaunch_due(self) -> bool:
+        """Whether the launch did its part, left cleanly, and another one is to follow it."""
+        result, launch = self.journal.state.stream, self.journal.state.launch
+        killed = result.killed_by_host or any(end.signal for end in result.exits)
+        did_its_part = result.ending is Ending.COMPLETED and not killed
+        return did_its_part and launch <= self._relaunches and not self.stop.is_set()
+
+    @property
+    def _relaunches(self) -> int:
+        return relaunches_of(self.order.plan.scenario)
 
     async def is_ours(self) -> bool:
         """Ask what listens on the app's port whether it is the launch that we know.
@@ -116,13 +131,17 @@ class AppFollower:
         """Remember the end of the app before the session, which knows it, is closed."""
         state = self.journal.state
         state.windows, state.alive_at_end = self.findings.windows, self.findings.alive_at_end
-        self.journal.save(Stage.COLLECTING)
+        if self.is_relaunch_due:
+            self.findings.alive_at_end = state.alive_at_end = None
+            self.journal.next_launch()
+        else:
+            self.journal.save(Stage.COLLECTING)
 
     def _start_command(self) -> StartCommand:
         return StartCommand(
             run_id=self.order.plan.run_id,
             nonce=self.order.phone.nonce,
-            scenario=self.order.plan.scenario,
+            scenario=scenario_for(self.order.plan.scenario, self.journal.state.launch),
             packages=[package.listed() for package in self.order.packages],
         )
 

@@ -31,6 +31,7 @@ class Gathering:
     paths: AttemptPaths
     collector: ReportCollector
     findings: SessionFindings
+    launch: int  # number of the newest
     report_wait_s: float  # of a real phone
     hurried: bool
     remark: Remark
@@ -44,14 +45,24 @@ class Gathering:
             await self._reports(limit_s)
 
     async def _journal(self, limit_s: float) -> None:
-        launch = self.findings.stream.launch
-        if launch is None:
-            return
-        target = self.paths.journal(1)
-        problem = await pull_journal(self.link, self.app.bundle_id, launch, target, limit_s=limit_s)
-        self.findings.journal_pulled = problem is None
-        if problem is not None:
-            self.remark("journal_missing", reason=problem)
+        """Pull the journal of every launch that answered."""
+        bundle_id, missing = self.app.bundle_id, 0
+        launches = self._launches()
+        for number, launch in launches.items():
+            target = self.paths.journal(number)
+            problem = await pull_journal(self.link, bundle_id, launch, target, limit_s=limit_s)
+            if problem is not None:
+                missing += 1
+                self.remark("journal_missing", reason=problem)
+        self.findings.journal_pulled = bool(launches) and not missing
+
+    def _launches(self) -> dict[int, str]:
+        """Return the launches that answered by number; a running one has no window."""
+        known = {window.number: window.launch for window in self.findings.windows}
+        last = self.findings.stream.launch
+        if last is not None and last not in known.values():
+            known[self.launch] = last
+        return {number: launch for number, launch in known.items() if launch is not None}
 
     async def _clock(self, limit_s: float) -> None:
         """Read the phone's clock again: it may have been set since the session began."""

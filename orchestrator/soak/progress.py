@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from orchestrator.domain.launch_part import relaunches_of
 from orchestrator.runlog.documents import PlanDocument, RunDocument
-from orchestrator.runlog.events import read_events
+from orchestrator.runlog.events import launch_number, read_events
 from orchestrator.runlog.files import read_document
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class PhoneProgress(msgspec.Struct, frozen=True):
     udid: str
     phase: str  # as the session names it; `waiting` before the first, `ended` after the last
     attempt: int
-    tokens_total: int | None  # as the app last said
+    tokens_total: int | None  # as the app last said, of the present launch
     inference_left_s: float | None  # estimated; None where nothing can be said
     last_record_age_s: float | None  # since the newest record was written
 
@@ -69,9 +70,10 @@ def run_progress(paths: RunPaths, now_s: float, *, owner_lives: bool) -> RunProg
     """
     run = read_document(paths.run, RunDocument)
     plan = read_document(paths.plan, PlanDocument)
-    phases, attempts = _phases(paths)
+    marks = _marks(paths)
     duration_s = plan.scenario.get("duration_s")
     limit_s = float(duration_s) if isinstance(duration_s, int | float) else None
+    launches = relaunches_of(plan.scenario) + 1
     return RunProgress(
         run_id=run.run_id,
         state="ended" if run.ended_s is not None else "running" if owner_lives else "left",
@@ -79,13 +81,7 @@ def run_progress(paths: RunPaths, now_s: float, *, owner_lives: bool) -> RunProg
         started_s=run.started_s,
         ended_s=run.ended_s,
         phones=[
-            _phone(
-                paths,
-                phone,
-                (phases.get(phone.udid, "waiting"), attempts.get(phone.udid, 1)),
-                now_s,
-                limit_s,
-            )
+            _phone(paths, phone, marks.get(phone.udid, _Mark()), now_s, (limit_s, launches))
             for phone in plan.phones
         ],
     )
@@ -102,39 +98,53 @@ def process_lives(pid: int) -> bool:
     return True
 
 
-def _phases(paths: RunPaths) -> tuple[dict[str, str], dict[str, int]]:
-    phases: dict[str, str] = {}
-    attempts: dict[str, int] = {}
+@dataclass(slots=True)
+class _Mark:
+    """How far the host says that a phone is."""
+
+    phase: str = "waiting"
+    attempt: int = 1
+    launch: int = 1
+
+
+def _marks(paths: RunPaths) -> dict[str, _Mark]:
+    marks: dict[str, _Mark] = {}
     for event in read_events(paths.events):
         if event.udid is None:
             continue
-        attempts[event.udid] = event.attempt or 1
+        mark = marks.setdefault(event.udid, _Mark())
+        if event.attempt is not None and event.attempt != mark.attempt:
+            mark.attempt, mark.launch = event.attempt, 1
         if event.kind == "phase":
-            phases[event.udid] = str(event.facts.get("name", ""))
+            mark.phase = str(event.facts.get("name", ""))
+        elif event.kind == "launched":
+            mark.launch = launch_number(event)
         elif event.kind == "session_ended":
-            phases[event.udid] = "ended"
-    return phases, attempts
+            mark.phase = "ended"
+    return marks
 
 
 def _phone(
     paths: RunPaths,
     phone: PlannedPhone,
-    at: tuple[str, int],
+    mark: _Mark,
     now_s: float,
-    limit_s: float | None,
+    planned: tuple[float | None, int],
 ) -> PhoneProgress:
-    phase, attempt = at
-    stream = paths.device(phone.directory).attempt(attempt).stream(1)
+    """Return one phone; `planned` holds the inference time of all launches and their number."""
+    limit_s, launches = planned
+    stream = paths.device(phone.directory).attempt(mark.attempt).stream(mark.launch)
     tail = _tail(stream)
     age_s = max(0.0, now_s - stream.stat().st_mtime) if stream.exists() else None
     left_s = None
-    if phase == "soak" and limit_s is not None and tail.t_ns is not None:
-        left_s = max(0.0, limit_s - tail.t_ns / 1e9)
+    if mark.phase == "soak" and limit_s is not None and tail.t_ns is not None:
+        done_s = limit_s / launches * (mark.launch - 1) + tail.t_ns / 1e9
+        left_s = max(0.0, limit_s - done_s)
     return PhoneProgress(
         alias=phone.alias,
         udid=phone.udid,
-        phase=phase,
-        attempt=attempt,
+        phase=mark.phase,
+        attempt=mark.attempt,
         tokens_total=tail.tokens_total,
         inference_left_s=left_s,
         last_record_age_s=age_s,

@@ -142,7 +142,7 @@ class Rejoiner:
         """Ask the journal whether the app ended as it should."""
         follower = self.follower
         stream = follower.findings.stream
-        target = follower.paths.journal(1)
+        target = follower.paths.journal(follower.journal.state.launch)
         bundle_id = follower.order.plan.app.bundle_id
         if stream.launch is None or await pull_journal(
             follower.link, bundle_id, stream.launch, target
@@ -151,6 +151,8 @@ class Rejoiner:
         if not ends_with_bye(target):
             return False
         stream.ending = Ending.COMPLETED
+        if follower.is_relaunch_due:
+            follower.journal.next_launch()
         return True
 
 

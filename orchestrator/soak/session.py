@@ -111,13 +111,16 @@ class PhoneSession:
         if self.journal.state.stage is Stage.RUNNING and await self._rejoiner().rejoin():
             if self.journal.state.pid is not None:
                 await self._rejoiner().follow_through_gaps(self.journal.state.pid)
+            await self._soak_on()
             return
         if self.journal.resumed:
             await self._rejoiner().vacate()
         if self.journal.state.stage is Stage.COLLECTING:
             return
-        await until_stop(self.stop, self._prepare, collector)
-        await self._soak()
+        if self.journal.state.stage is not Stage.RELAUNCHING:
+            await until_stop(self.stop, self._prepare, collector)
+            await self._soak()
+        await self._soak_on()
 
     def _recall(self, collector: ReportCollector) -> None:
         """Make the findings those that the dead orchestrator had."""
@@ -185,6 +188,11 @@ class PhoneSession:
         for digest in gone:
             self._event("model_pruned", digest=digest)
 
+    async def _soak_on(self) -> None:
+        """Launch the app again as long as a part of the soak is left."""
+        while self.journal.state.stage is Stage.RELAUNCHING:
+            await self._soak()
+
     async def _soak(self) -> None:
         async with self._developer_session() as session:
             pid = await until_stop(self.stop, self._launch, session)
@@ -208,7 +216,8 @@ class PhoneSession:
 
     async def _launch(self, session: DeveloperSession) -> int:
         state = self.journal.state
-        await self._admit()  # again: installing took its time
+        if state.launch == 1:  # the heat of the soak itself is no reason to wait with the next part
+            await self._admit()  # again: installing took its time
         memory_bytes = await session.physical_memory_bytes(deadline=Deadline.after(CALL_LIMIT_S))
         self.findings.physical_memory_bytes = state.physical_memory_bytes = memory_bytes
         self._phase("launch")
@@ -220,7 +229,7 @@ class PhoneSession:
             deadline=Deadline.after(DEVELOPER_LIMIT_S),
         )
         self.journal.save()
-        self._event("launched", pid=state.pid)
+        self._event("launched", pid=state.pid, launch=state.launch)
         await session.observe(state.pid, OBSERVE_MS, deadline=Deadline.after(CALL_LIMIT_S))
         return state.pid
 
@@ -246,6 +255,7 @@ class PhoneSession:
             paths=self.paths,
             collector=collector,
             findings=self.findings,
+            launch=self.journal.state.launch,
             report_wait_s=self.order.report_wait_s,
             hurried=self.stop.is_set(),
             remark=self._event,

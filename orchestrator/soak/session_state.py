@@ -26,6 +26,7 @@ class Stage(StrEnum):
 
     PREPARING = "preparing"  # nothing runs: begin again
     RUNNING = "running"  # an app may run: find it
+    RELAUNCHING = "relaunching"  # the app did its part: launch it for the next one
     COLLECTING = "collecting"  # the app is over: only its evidence is missing
     DONE = "done"
 
@@ -56,6 +57,7 @@ class SessionState(msgspec.Struct, kw_only=True):
     """One session on its way; its owner changes it and saves it."""
 
     attempt: int = 1
+    launch: int = 1  # of the attempt
     stage: Stage = Stage.PREPARING
     token: str = ""  # of the launch that runs; secret
     started_s: float = 0.0  # wall clock, just before the launch
@@ -97,6 +99,17 @@ class SessionJournal:
             self.state.stage = stage
         if self._path is not None:
             write_private(self._path, self.state)
+
+    def next_launch(self) -> None:
+        """Go on with the attempt's next launch; what all launches share is kept."""
+        state, done = self.state, self.state.stream
+        state.launch, state.pid, state.token = state.launch + 1, None, ""
+        state.stream = StreamResult(
+            exits=done.exits,
+            peak_observed_bytes=done.peak_observed_bytes,
+            warnings_noticed=done.warnings_noticed,
+        )
+        self.save(Stage.RELAUNCHING)
 
     def next_attempt(self) -> None:
         """Begin anew."""

@@ -133,8 +133,13 @@ def _by_jetsam(report: ClassifiedReport, ending: Ending) -> Diagnosis:
     return Diagnosis(Cause.JETSAM_SYSTEM_PRESSURE, text)
 
 
+def _is_complete(ending: Ending) -> bool:
+    """Return whether the app said that it did all there was to do, in every launch."""
+    return ending.bye_reason == "completed" and not ending.is_part_missing
+
+
 def _by_interruption(ending: Ending) -> Diagnosis | None:
-    if ending.interrupted_by is None or ending.bye_reason == "completed":
+    if ending.interrupted_by is None or _is_complete(ending):
         return None
     return Diagnosis(
         Cause.USER_ABORTED,
@@ -158,7 +163,7 @@ def _by_certain_signal(ending: Ending) -> Diagnosis | None:
 def _by_lab(ending: Ending) -> Diagnosis | None:
     """An error that the session itself met."""
     cause = _hinted(ending)
-    if cause is None or (cause in _CONNECTION_LOST and ending.bye_reason == "completed"):
+    if cause is None or (cause in _CONNECTION_LOST and _is_complete(ending)):
         return None  # the phone came back with everything
     if cause is Cause.HANG and ending.foreground is False:
         return Diagnosis(

@@ -37,6 +37,7 @@ class Ending:
     error: str | None
     run_finished: bool
     interrupted_by: str | None
+    is_part_missing: bool = False  # a launch that the scenario asks for left no records
     other_reports: int = 0  # that were pulled and are about something else
 
     @property
@@ -74,6 +75,7 @@ def ending_of(
     *,
     run_finished: bool,
     interrupted_by: str | None,
+    launches_due: int = 1,
 ) -> Ending:
     """Return the facts of a phone whose records were all read."""
     own = [report for report in reports if report.ours and report.in_window]
@@ -81,7 +83,7 @@ def ending_of(
     alive = evidence.alive_at_end if evidence else None
     return Ending(
         has_records=tally.records > 0,
-        bye_reason=tally.bye.reason if tally.bye else None,
+        bye_reason=tally.bye.reason if tally.bye and not _fell_silent(tally, evidence) else None,
         exit=exited,
         alive_at_end=alive,
         rebooted=bool(evidence and evidence.rebooted) or _boot_time_moved(tally),
@@ -98,6 +100,7 @@ def ending_of(
         error=evidence.error if evidence else None,
         run_finished=run_finished,
         interrupted_by=interrupted_by,
+        is_part_missing=tally.launches < launches_due,
         other_reports=len(reports) - len(own),
     )
 
@@ -105,6 +108,11 @@ def ending_of(
 def _latest_first(report: ClassifiedReport) -> tuple[int, float]:
     """Order reports by launch, the last launch first: it is the one whose end is asked for."""
     return -(report.launch or 0), -(report.at_s or 0.0)
+
+
+def _fell_silent(tally: Tally, evidence: EvidenceDocument | None) -> bool:
+    """Return whether a launch left no record: the farewell on record is an earlier one's."""
+    return evidence is not None and 0 < tally.launches < len(evidence.launches)
 
 
 def _boot_time_moved(tally: Tally) -> bool:

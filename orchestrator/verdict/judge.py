@@ -88,7 +88,7 @@ class _Bench:
     """The folds of one pass."""
 
     def __init__(self, case: PhoneCase) -> None:
-        scenario = scenario_of(case.plan)
+        scenario = self._scenario = scenario_of(case.plan)
         self._case = case
         self._expectation = Expectation(case.phone, scenario)
         self._pace = Pace()
@@ -131,6 +131,7 @@ class _Bench:
             case.reports,
             run_finished=case.run_finished,
             interrupted_by=case.interrupted_by,
+            launches_due=self._scenario.relaunches.count + 1,
         )
         closing = Closing(ending, diagnose(ending), self._tally)
         checks = [check.finish(closing) for check in self._checks]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
 from orchestrator.domain.errors import RunDirectoryError
+from orchestrator.domain.launch_part import MOST_RELAUNCHES, LaunchPart, launch_part
 
 if TYPE_CHECKING:
     from orchestrator.runlog.documents import PlanDocument
@@ -48,6 +49,12 @@ class BallastRamp(msgspec.Struct, frozen=True, kw_only=True):
         return tokens_before <= end and tokens_after >= self.from_token
 
 
+class Relaunches(msgspec.Struct, frozen=True):
+    """Launches after the first; the soak is split over all of them."""
+
+    count: Annotated[int, msgspec.Meta(ge=0, le=MOST_RELAUNCHES)] = 0
+
+
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """What `start` sends (docs/protocol.md 2.2), read leniently: the plan is the host's own."""
 
@@ -60,6 +67,12 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     sample_period_ms: float = 1000.0
     ballast: list[BallastRamp] = []
     stop_after_tokens: int | None = None
+    relaunches: Relaunches = Relaunches()
+
+    def part(self, number: int) -> LaunchPart:
+        """Return what launch `number` was asked for, counted from 1."""
+        count = self.relaunches.count
+        return launch_part(self.duration_s, self.stop_after_tokens, count, number)
 
     @property
     def limit_ratio(self) -> float:

@@ -25,6 +25,17 @@ if TYPE_CHECKING:
 
 NS_PER_S: Final = 1_000_000_000
 _REMEMBERED_WARNINGS: Final = 1024
+_REMEMBERED_LAUNCHES: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchTotals:
+    """One launch's part of the soak."""
+
+    bye_reason: str | None
+    inference_s: float  # from the first prediction's start to the last one's end
+    idle_end_s: float  # from the last prediction to the farewell; 0 without one
+    tokens: int
 
 
 @dataclass(slots=True)
@@ -50,7 +61,9 @@ class Tally:
     evictions: int = 0  # of all launches
     kernel_evictions: int = 0  # that answered a warning of the kernel, of all launches
     stand_in: bool = False
+    earlier: list[LaunchTotals] = field(default_factory=list)  # the first ones, at most 64
     _inference_ns: int = 0  # of launches before the latest
+    _tokens_before: int = 0  # of launches before the latest
     _first_start_ns: int | None = None
     _last_end_ns: int = 0
     _kernel_warnings: dict[int, None] = field(default_factory=dict)
@@ -67,6 +80,13 @@ class Tally:
         if self.bye is None or self._first_start_ns is None:
             return 0.0
         return max(0, self.bye.t_ns - self._last_end_ns) / NS_PER_S
+
+    @property
+    def latest(self) -> LaunchTotals:
+        """The totals of the latest launch alone."""
+        reason = self.bye.reason if self.bye else None
+        tokens = self.tokens_total - self._tokens_before
+        return LaunchTotals(reason, self._span_ns() / NS_PER_S, self.idle_end_s, tokens)
 
     @property
     def limit_bytes(self) -> int | None:
@@ -102,8 +122,11 @@ class Tally:
             self.first_warning_at_n = rows
 
     def _begin_launch(self, launch: str) -> None:
-        if self.launch is not None and self.bye is None:
-            self.launches_without_bye += 1
+        if self.launch is not None:
+            self.launches_without_bye += self.bye is None
+            if len(self.earlier) < _REMEMBERED_LAUNCHES:
+                self.earlier.append(self.latest)
+        self._tokens_before = self.tokens_total
         self._inference_ns += self._span_ns()
         self._first_start_ns, self._last_end_ns, self.last_t_ns = None, 0, 0
         self.launch, self.launches = launch, self.launches + 1

@@ -27,6 +27,7 @@ def test_an_unknown_scenario_names_the_ones_there_are() -> None:
     [
         WorkloadBlock(min_prompt_ids=600),
         WorkloadBlock(ballast_from_token=5000),
+        WorkloadBlock(stop_after_tokens=3, relaunches=3),
     ],
 )
 def test_contradicting_ranges_are_refused(workload: WorkloadBlock) -> None:
@@ -124,3 +125,11 @@ def test_the_first_cycle_lies_in_the_first_4000_tokens(name: str) -> None:
 def test_the_stand_in_app_plays_what_it_knows() -> None:
     played = {name for name, scenario in SCENARIOS.items() if not scenario.needs_swift}
     assert played == {"smoke", "thermal", "budget-edge", "endurance"}
+
+
+def test_relaunches_are_in_the_plan_alone_where_there_are_some() -> None:
+    once = scenario_of("smoke", WorkloadBlock(), None)
+    twice = scenario_of("smoke", WorkloadBlock(relaunches=2), None)
+    assert "relaunches" not in wire_scenario(once, PolicyBlock(), seed=7)
+    assert wire_scenario(twice, PolicyBlock(), seed=7)["relaunches"] == {"count": 2}
+    assert scenario_of("compute-units", WorkloadBlock(relaunches=0), None).relaunches == 0

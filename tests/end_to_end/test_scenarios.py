@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.config.scenario_catalog import SCENARIOS
-from tests.end_to_end.fleet_process import HAS_SWIFT, WITHOUT_SWIFT, run_fleet
+from tests.end_to_end.fleet_process import (
+    HAS_SWIFT,
+    WITHOUT_SWIFT,
+    FinishedRun,
+    read_json,
+    records,
+    run_fleet,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,3 +62,37 @@ def test_what_the_stand_in_app_does_not_play_is_refused_before_a_run(tmp_path: P
 
 
 ONE_PHONE = "virtual.phones=[{model: iPhone 14}]"
+
+# Exact by tokens: it is over in some seconds of an engine of set speed.
+RELAUNCHED = (
+    *("soak", "--virtual", "--scenario", "budget-edge"),
+    *("--set", ONE_PHONE),
+    *("--set", "workload.relaunches=1"),
+    *("--set", "workload.stop_after_tokens=1401"),
+    *("--set", "workload.decode_tokens_per_s=1000"),
+    *("--set", "workload.prefill_tokens_per_s=40000"),
+)
+
+
+def assert_two_launches(run: FinishedRun) -> None:
+    assert run.exit_code == 0, run.stdout + run.stderr
+    (device,) = run.devices()
+    written = records(device)
+    byes = [record["tokens_total"] for record in written if record["kind"] == "bye"]
+    loads = [record["cold"] for record in written if record["kind"] == "load"]
+    evidence = read_json(device / "attempts" / "1" / "evidence.json")
+    assert byes == [701, 700]
+    assert loads == [True, False]
+    assert [entry["number"] for entry in evidence["launches"]] == [1, 2]
+    assert len({record["launch"] for record in written}) == 2
+
+
+@pytest.mark.timeout(600)
+def test_a_soak_over_two_launches_passes_with_the_stand_in_app(tmp_path: Path) -> None:
+    assert_two_launches(run_fleet(tmp_path, *RELAUNCHED, limit_s=580, PATH=WITHOUT_SWIFT))
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(not HAS_SWIFT, reason="needs a Swift toolchain")
+def test_a_soak_over_two_launches_passes_with_the_swift_app(tmp_path: Path) -> None:
+    assert_two_launches(run_fleet(tmp_path, *RELAUNCHED, limit_s=600))

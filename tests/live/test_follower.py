@@ -170,3 +170,23 @@ def test_a_run_whose_process_died_is_left(run: WrittenRun) -> None:
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunDirectoryError):
         RunFollower(RunPaths(tmp_path)).look(NOW_S)
+
+
+def test_a_second_launch_goes_on_where_the_first_ended(run: WrittenRun) -> None:
+    follower = RunFollower(run.paths)
+    tell(run, "phase", name="soak")
+    tell(run, "launched", launch=1)
+    write(run, b"".join(LINES))
+    first = seen(follower)
+    tell(run, "app_exited", exit_code=0)
+    tell(run, "launched", launch=2)
+    append(run.device.attempt(1).stream(2), b"".join(LINES[:-1]))
+    seen(follower)
+    second = seen(follower)
+    assert first.tokens_total is not None
+    assert first.elapsed_s is not None
+    assert (second.tokens_total or 0) > first.tokens_total
+    assert (second.elapsed_s or 0.0) > first.elapsed_s
+    assert second.trims == 2 * first.trims
+    assert second.died is None
+    assert second.silent_s is not None

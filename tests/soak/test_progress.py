@@ -6,13 +6,15 @@ import json
 import os
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from orchestrator.config.model import FleetConfig
 from orchestrator.config.scenario_catalog import SMOKE
 from orchestrator.domain.errors import RunDirectoryError
 from orchestrator.harness.models import witness_packages
-from orchestrator.runlog.documents import PlannedApp
+from orchestrator.runlog.documents import PlanDocument, PlannedApp
+from orchestrator.runlog.files import read_document, write_document
 from orchestrator.runlog.layout import RunPaths
 from orchestrator.soak.plan import Participants, make_plan
 from orchestrator.soak.progress import process_lives, run_progress
@@ -102,3 +104,18 @@ def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
 
 def test_our_own_process_lives() -> None:
     assert process_lives(os.getpid())
+
+
+def test_the_newest_launch_is_shown_and_earlier_ones_count(run: RunRecorder) -> None:
+    plan = read_document(run.paths.plan, PlanDocument)
+    scenario = {**plan.scenario, "relaunches": {"count": 2}}
+    write_document(run.paths.plan, msgspec.structs.replace(plan, scenario=scenario))
+    run.event("phase", udid=UDIDS[0], attempt=1, name="soak")
+    run.event("launched", udid=UDIDS[0], attempt=1, pid=7, launch=2)
+    write_stream(run, 1, line(14.0, 900), age_s=9.0)
+    stream = run.paths.device("bench-A-0000000A").attempt(1).stream(2)
+    stream.parent.mkdir(parents=True)
+    stream.write_text(line(5.0, 50))
+    entry = phones_of(run)[0]
+    assert entry.tokens_total == 50
+    assert entry.inference_left_s == pytest.approx(SMOKE.duration_s * 2 / 3 - 5)

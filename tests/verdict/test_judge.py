@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from orchestrator.evidence.classified import ClassifiedReport
-from orchestrator.runlog.documents import AbsentPhone, AppExit, Requirement
+from orchestrator.runlog.documents import AbsentPhone, AppExit, LaunchWindow, Requirement
 from orchestrator.verdict.judge import Judgement, absent_verdict, judge
 from tests.verdict.broken_apps import HidesTrims, KeepsHead
 from tests.verdict.host_side import (
@@ -227,3 +228,60 @@ def test_a_farewell_right_after_the_last_prediction_is_early() -> None:
     check = check_of(timed(0.0), "soak.completed")
     assert check.result == "fail"
     assert "of inference were done" in (check.reason or "")
+
+
+def relaunched(*stops: int, due: int = 2, **fields: object) -> Judgement:
+    """Judge launches that did so many tokens each, of a soak of 300 tokens in each launch."""
+    lines: list[bytes] = []
+    for number, stop in enumerate(stops):
+        own = f"{number}{LAUNCH[1:]}".encode()
+        written = encode(App(Spec(stop_after=stop)).run())
+        lines += [line.replace(LAUNCH.encode(), own) for line in written]
+    scenario = {
+        **wire_scenario(Spec()),
+        "duration_s": 3600.0,
+        "stop_after_tokens": due * 300,
+        "relaunches": {"count": due - 1},
+    }
+    plan = plan_of(Spec(), scenario=scenario)
+    fields.setdefault("evidence", evidence_of(launches=[]))
+    return judge(case_of(None, plan=plan, **fields), lines)
+
+
+def test_launches_that_each_did_their_part_complete_the_soak() -> None:
+    check = check_of(relaunched(300, 300), "soak.completed")
+    assert (check.result, check.value, check.limit) == ("pass", 2, 2)
+
+
+@pytest.mark.parametrize("stops", [(150, 300), (300, 150), (150, 450)])
+def test_a_launch_that_did_too_little_is_named_whatever_the_others_did(
+    stops: tuple[int, int],
+) -> None:
+    check = check_of(relaunched(*stops), "soak.completed")
+    assert check.result == "fail"
+    assert f"launch {1 + (stops[0] == 300)} did only" in (check.reason or "")
+
+
+def test_a_launch_that_was_never_made_is_not_the_products() -> None:
+    judgement = relaunched(300)
+    check = check_of(judgement, "soak.completed")
+    assert (check.result, check.reason) == ("unmeasured", "only 1 of 2 launches were made")
+
+
+def test_an_interruption_between_two_launches_aborts_the_phone() -> None:
+    assert of(relaunched(300, interrupted_by="SIGINT")) == ("ABORTED", "user_aborted")
+
+
+def test_a_lab_error_before_the_next_launch_is_the_labs() -> None:
+    evidence = evidence_of(launches=[], cause_hint="device_lost", error="unplugged")
+    assert of(relaunched(300, evidence=evidence)) == ("ERROR", "device_lost")
+
+
+def test_the_farewell_of_an_earlier_launch_does_not_excuse_a_silent_one() -> None:
+    first = LaunchWindow(
+        number=1, pid=1, launch=f"0{LAUNCH[1:]}", started_s=BOOT_S, ended_s=BOOT_S + 9
+    )
+    second = msgspec.structs.replace(first, number=2, pid=2, launch=None)
+    exits = [AppExit(pid=1, at_s=BOOT_S, exit_code=0), AppExit(pid=2, at_s=BOOT_S, exit_code=0)]
+    evidence = evidence_of(launches=[first, second], exits=exits)
+    assert of(relaunched(300, evidence=evidence)) == ("FAIL", "early_exit")

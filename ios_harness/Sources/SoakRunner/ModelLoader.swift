@@ -23,6 +23,8 @@ struct ModelLoader {
     try announce()
     let startNs = clock.nowNs
     let loaded = try plan.model.load(order)
+    // The mark only tells a cold load from a warm one: without it every load is cold.
+    if let mark = plan.loadMark { try? Files.makeFolder(mark) }
     telemetry.gauges.weightsBytes.store(plan.facts.weightsBytes, ordering: .relaxed)
     if defects.loadTimes > 1 { lingers(since: startNs) }
     try record(loaded.load, tookNs: clock.nowNs - startNs, isFirst: true)
@@ -64,7 +66,8 @@ struct ModelLoader {
         return thermalShare * ownShare(tokens)
       },
       nonce: plan.nonce.value, endEvery: plan.scenario.endEvery,
-      sampling: plan.scenario.sampling, faults: plan.scenario.engineFaults,
+      sampling: plan.scenario.sampling,
+      wasLoaded: plan.loadMark.map(Files.exists) ?? false, faults: plan.scenario.engineFaults,
       clock: telemetry.clock,
       willDo: { about, detail in
         // A breadcrumb that cannot be written is no reason not to go on: the next record fails too.

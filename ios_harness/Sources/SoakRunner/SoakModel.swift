@@ -81,6 +81,8 @@ public struct LoadOrder {
   public let endEvery: UInt64
   /// How a token is picked from logits.
   public let sampling: SamplingSetting
+  /// Whether an earlier launch has loaded this model on this phone.
+  public let wasLoaded: Bool
   /// Failures on purpose.
   public let faults: [ScriptedFault]
   /// The launch's clock.
@@ -155,6 +157,6 @@ struct WitnessSoakModel: SoakModel {
         memoryScale: order.memoryScale, speed: order.speed, nonce: order.nonce,
         endEvery: order.endEvery, clock: order.clock, faults: order.faults,
         speedShare: order.speedShare))
-    return LoadedModel(engine: engine, load: engine.modelLoad(isCold: true))
+    return LoadedModel(engine: engine, load: engine.modelLoad(isCold: !order.wasLoaded))
   }
 }

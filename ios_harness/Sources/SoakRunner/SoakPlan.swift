@@ -48,6 +48,8 @@ package struct SoakPlan: Sendable {
   let context: ContextPlan
   /// Ids of the pinned prefix.
   let pinIDs: [Token]
+  /// A folder that is there once a launch has loaded the model; nil where the app itself knows.
+  let loadMark: String?
 
   /// - Parameters:
   ///   - order: The `start` command.
@@ -71,6 +73,7 @@ package struct SoakPlan: Sendable {
     model = try package.model(in: container, readers)
     facts = model.facts
     digest = package.digest
+    loadMark = "\(container)/Library/Caches/loaded/\(digest)"
     if !model.supports(scenario.sampling) { throw SoakPlanError.sampling(engine: facts.engine) }
     budget = try Self.budget(scenario.policy, facts, memoryClass, defects)
     pinIDs = scenario.policy.pin == .bos ? [facts.bosID].compactMap(\.self) : []
@@ -110,6 +113,7 @@ package struct SoakPlan: Sendable {
       memoryClass: try MemoryBands.contract.memoryClass(ofBytes: physicalMemoryBytes),
       policyTokens: budgetTokens, modelCapacity: facts.capacity)
     pinIDs = []
+    loadMark = nil
     context = try ContextPlan(
       budget: budget.tokens, pin: 0, endIDs: Set(facts.endIDs), chunk: facts.chunk)
     try requireRoom()

@@ -19,7 +19,7 @@ import Testing
   private static func order(_ crumbs: Crumbs = Crumbs()) -> LoadOrder {
     LoadOrder(
       memoryScale: 1, speed: EngineSpeed(decodeTokensPerS: 1, prefillTokensPerS: 1),
-      speedShare: { 1 }, nonce: 0, endEvery: 0, sampling: .greedy, faults: [],
+      speedShare: { 1 }, nonce: 0, endEvery: 0, sampling: .greedy, wasLoaded: false, faults: [],
       clock: LaunchClock(), willDo: { about, _ in crumbs.words.append(about) })
   }
 

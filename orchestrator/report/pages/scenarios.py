@@ -59,6 +59,8 @@ def _facts(scenario: Scenario) -> Iterator[tuple[str, str]]:
     yield "Inference time", duration_text(scenario.duration_s)
     lengths = f"{scenario.min_prompt_ids} to {scenario.max_prompt_ids} ids"
     yield "Prompts", f"{lengths}, at most {scenario.turn_limit_tokens} tokens a turn"
+    if scenario.relaunches:
+        yield "Launches", f"{scenario.relaunches + 1}, each for an equal part of the time"
     if scenario.budget_tokens is not None:
         yield "Budget", f"{scenario.budget_tokens} tokens on every phone"
     yield "Minimum exercise", exercise_text(scenario)

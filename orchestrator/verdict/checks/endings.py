@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.domain.outcome import Cause, Outcome
 from orchestrator.verdict.check import Check, CheckInfo, Limit
+from orchestrator.verdict.tally import LaunchTotals
 
 if TYPE_CHECKING:
     from orchestrator.evidence.classified import ClassifiedReport
     from orchestrator.runlog.documents import CheckDocument
     from orchestrator.verdict.check import Closing
     from orchestrator.verdict.ending import Ending
+    from orchestrator.verdict.tally import Tally
 
 _JETSAM: Final = frozenset(
     {Cause.JETSAM_PER_PROCESS_LIMIT, Cause.JETSAM_SYSTEM_PRESSURE, Cause.KILLED_UNCONFIRMED}
@@ -106,7 +108,7 @@ class CrashNone(Check):
 
 
 class SoakCompleted(Check):
-    """The soak ran for as long as was planned, in one launch."""
+    """The soak ran for as long as was planned, in as many launches as were planned."""
 
     info = CheckInfo(
         id="soak.completed",
@@ -114,6 +116,7 @@ class SoakCompleted(Check):
         meaning=(
             "The app said `completed` after the planned time of inference, by its predictions, or"
             " after exactly the planned number of tokens, and no launch before it ended early."
+            " Where the scenario launches the app again, each launch did its part."
         ),
         causes=("the app was killed or exited", "it stops before its time", "the phone was lost"),
         what_to_do=(
@@ -138,18 +141,43 @@ class SoakCompleted(Check):
             self.faults.note(diagnosis.sentence, *place)
         if tally.launches_without_bye:
             self.faults.note("an earlier launch ended without a farewell", *place)
+        if self.setting.scenario.relaunches.count:
+            return self._by_launch(tally, completed=completed)
         stop_after = self.setting.scenario.stop_after_tokens
         if stop_after is not None and tally.tokens_total == stop_after:
             return self._result(tally.tokens_total, "tokens", stop_after)
         duration_s = self.setting.scenario.duration_s
-        slack_s = self.limit("tolerance_s", at_least=self._TOLERANCE_RATIO * duration_s)
-        least_s = duration_s - slack_s
-        # The time may pass while nothing is predicted; an app that stops early says so at once.
-        idle_s = min(tally.idle_end_s, self.limit("idle_end_limit_s"))
-        if completed and tally.inference_s + idle_s < least_s:
+        whole = LaunchTotals(None, tally.inference_s, tally.idle_end_s, tally.tokens_total)
+        if completed and not self._is_long_enough(whole, duration_s):
             text = f"only {tally.inference_s:.1f} of {duration_s:g} s of inference were done"
             self.faults.note(text, *place)
         return self._result(round(tally.inference_s, 3), "s", duration_s)
+
+    def _is_long_enough(self, done: LaunchTotals, duration_s: float) -> bool:
+        slack_s = self.limit("tolerance_s", at_least=self._TOLERANCE_RATIO * duration_s)
+        # The time may pass while nothing is predicted; an app that stops early says so at once.
+        idle_s = min(done.idle_end_s, self.limit("idle_end_limit_s"))
+        return done.inference_s + idle_s >= duration_s - slack_s
+
+    def _by_launch(self, tally: Tally, *, completed: bool) -> CheckDocument:
+        """Judge each launch by its part; the value is the number of launches."""
+        due = self.setting.scenario.relaunches.count + 1
+        launches = [*tally.earlier, tally.latest]
+        if completed and not self.faults.count and len(launches) < due:
+            return self.unmeasured(f"only {len(launches)} of {due} launches were made")
+        for number, done in enumerate(launches, start=1):
+            self._judge_part(number, done, tally)
+        return self._result(len(launches), "launches", due)
+
+    def _judge_part(self, number: int, done: LaunchTotals, tally: Tally) -> None:
+        part, place = self.setting.scenario.part(number), (tally.launch, tally.last_seq)
+        if done.bye_reason not in (None, "completed"):
+            self.faults.note(f"launch {number} said {done.bye_reason!r}", *place)
+        elif done.bye_reason is None or done.tokens == part.stop_after_tokens:
+            return
+        elif not self._is_long_enough(done, part.duration_s):
+            text = f"launch {number} did only {done.inference_s:.1f} of {part.duration_s:g} s"
+            self.faults.note(text, *place)
 
     def _result(self, value: float, unit: str, limit: float) -> CheckDocument:
         if self.faults.count:
