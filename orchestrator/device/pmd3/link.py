@@ -163,7 +163,9 @@ class Pmd3Link:
                 raise
             except ConnectionFailedError as error:
                 raise PortRefusedError(self._phone.alias, port) from error
-            return await SocketStream.from_socket(sock)
+            stream = await SocketStream.from_socket(sock)
+            _read_on_demand(stream)
+            return stream
 
     async def flush_reports(self, *, deadline: Deadline) -> None:
         """Make the phone move pending crash reports to where they can be pulled."""
@@ -238,3 +240,14 @@ async def _pulled(files: AfcService, remote: str, local: Path) -> None:
     await anyio.Path(local).mkdir(parents=True, exist_ok=True)
     for path, relative in below.items():
         await afc.fetch(files, path, local / places[relative], limit_bytes=MAX_PULLED_BYTES)
+
+
+def _read_on_demand(stream: SocketStream) -> None:
+    """Keep a stream from reading ahead of its reader.
+
+    Streams that anyio makes from a socket read on until they wait for data for the first time, so
+    an app that sends faster than it is read would fill the memory. anyio's own `connect_tcp` pauses
+    its transport in the same way; there is no public name for it.
+    """
+    transport = stream._transport  # type: ignore[attr-defined]
+    transport.pause_reading()
