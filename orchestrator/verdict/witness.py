@@ -7,6 +7,7 @@ tail shows as a wrong token even where every record lies (docs/contract.md, Proo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.domain.mixing import mix, probe_rows
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _MASK: Final = (1 << 64) - 1
+
+
+@lru_cache(maxsize=2048)  # a window goes through the same counts again and again
+def _probed(row_count: int, nonce: int) -> tuple[int, ...]:
+    return tuple(probe_rows(row_count, nonce))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,7 @@ class Witness:
             rows: Ids of the KV rows, shape (n,), n at least 1.
         """
         digest = self.nonce & _MASK
-        for row in probe_rows(len(rows), self.nonce):
+        for row in _probed(len(rows), self.nonce):
             digest = mix((digest ^ rows[row] ^ (row << 32)) & _MASK)
         if self.end_every and digest % self.end_every == 0:
             return self.end_id

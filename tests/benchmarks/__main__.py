@@ -70,6 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", action="append", choices=(*PARTS, *SPECIAL), metavar="NAME")
     parser.add_argument("--quick", action="store_true", help="see that it runs; writes no page")
     parser.add_argument("--phones", metavar="N,N", help="of the soak part: 1,10,50,100")
+    parser.add_argument("--hours", metavar="H,H", help="of the long part: 2,6,12")
     parser.add_argument("--output", type=Path, default=FOLDER, help="where the JSON goes")
     parser.add_argument("--no-page", action="store_true", help="leave docs/performance.md alone")
     parsed = parser.parse_args(arguments)
@@ -77,8 +78,12 @@ def main(arguments: list[str] | None = None) -> int:
     if parsed.phones:
         counts = tuple(int(count) for count in parsed.phones.split(","))
         scale = dataclasses.replace(scale, soaked_phones=counts)
+    if parsed.hours:
+        hours = tuple(float(hour) for hour in parsed.hours.split(","))
+        scale = dataclasses.replace(scale, hours=hours)
     words = [*(f"--only {name}" for name in parsed.only or ())]
     words += [f"--phones {parsed.phones}"] if parsed.phones else []
+    words += [f"--hours {parsed.hours}"] if parsed.hours else []
     command = " ".join(["python -m tests.benchmarks", *words])
     before = os.getloadavg()[0]
     samples, failed = measured(parsed.only or list(PARTS), scale)

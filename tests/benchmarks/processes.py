@@ -10,7 +10,7 @@ import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.virtual.child import child_farm
 
@@ -62,11 +62,11 @@ def cpu_s(pid: int) -> float:
 
 
 @contextmanager
-def farm_of(count: int, *arguments: str) -> Iterator[tuple[Path, dict[str, str], list[str]]]:
+def farm_of(count: int, *arguments: str) -> Iterator[tuple[Path, dict[str, Any], list[str]]]:
     """Serve virtual phones from a process of their own, in a home of their own.
 
     Yields:
-        The folder of their state, the environment that finds them (also set here), their UDIDs.
+        The folder of their state, how they are reached and the farm's pid, their UDIDs.
     """
     kept = dict(os.environ)
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
@@ -75,8 +75,9 @@ def farm_of(count: int, *arguments: str) -> Iterator[tuple[Path, dict[str, str],
         state = home / "phones"
         words = ("--phones", str(count), "--folder", str(state), *arguments)
         try:
-            with child_farm(*words, end_limit_s=END_LIMIT_S) as (_, farm):
+            with child_farm(*words, end_limit_s=END_LIMIT_S) as (process, farm):
                 os.environ["USBMUXD_SOCKET_ADDRESS"] = farm["usbmux"]
+                farm["pid"] = process.pid
                 yield state, farm, [phone["udid"] for phone in farm["phones"]]
         finally:
             os.environ.clear()

@@ -12,6 +12,7 @@ import pytest
 from tests.benchmarks import page, part_discovery, part_evidence, part_long, part_startup
 from tests.benchmarks.__main__ import PARTS, SPECIAL, main, part
 from tests.benchmarks.samples import OURS, Row, Sample, exponent, growth, markdown
+from tests.benchmarks.scale import Scale
 
 ROOT = Path(__file__).parents[2]
 
@@ -109,3 +110,12 @@ def test_every_part_runs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     (kept,) = tmp_path.glob("*.json")
     assert set(json.loads(kept.read_text())["samples"]) == {*PARTS, *SPECIAL}
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(1200)
+def test_memory_does_not_follow_the_length_of_a_run() -> None:
+    """A whole run in memory would show: two hours are 25 MB of records a phone."""
+    samples = part_long.measure(Scale(hours=(0.2, 2.0)))
+    short, long = (sample.values["peak_mib"] for sample in samples)
+    assert long < short * part_long.FLAT
