@@ -6,9 +6,16 @@ They are written by the soak and read by the report; the names of files and the 
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 SCHEMA_VERSION = 1
+
+# Up to the end of the year 9999, the last that Python and people can write as a date.
+UnixSeconds = Annotated[float, msgspec.Meta(ge=0.0, le=253_402_300_799.0)]
+# One folder as `device_directory_name` names it: a plan that somebody sends leads nowhere else.
+FolderName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}\Z")]
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=False):
@@ -24,8 +31,8 @@ class RunPart(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str
     fleet_version: str
     platform: str  # operating system and machine
-    started_s: float  # by that host's clock, as all times below `devices/`
-    ended_s: float | None
+    started_s: UnixSeconds  # by that host's clock, as all times below `devices/`
+    ended_s: UnixSeconds | None
     clock_offset_s: float = 0.0  # that host's clock minus the coordinator's
     clock_uncertainty_s: float | None = None  # None where nobody measured it
 
@@ -34,15 +41,15 @@ class RunDocument(Document, frozen=True, kw_only=True):
     """`run.json`: written first, replaced at the end. `ended_s` is None while it runs."""
 
     run_id: str
-    started_s: float
+    started_s: UnixSeconds
     virtual: bool  # the run started its own virtual phones
     fleet_version: str
     host: str  # operating system and machine, for the report
     arguments: list[str]
     owner_pid: int
-    ended_s: float | None = None
+    ended_s: UnixSeconds | None = None
     interrupted_by: str | None = None  # "SIGINT", "SIGTERM", "stop" (`fleet stop`), "until"
-    resumed_s: list[float] = []  # when another process went on with it
+    resumed_s: list[UnixSeconds] = []  # when another process went on with it
     cluster: str | None = None  # address of the scheduler, where hosts of a cluster ran it
     parts: list[RunPart] = []  # the runs of the hosts that this one was joined from
 
@@ -83,7 +90,7 @@ class PlannedPhone(msgspec.Struct, frozen=True, kw_only=True):
     build: str
     source: str
     virtual: bool
-    directory: str  # below `devices/`
+    directory: FolderName  # below `devices/`
     nonce: str  # 16 hex digits
     expected: Expectation
     tags: list[str] = []
@@ -95,7 +102,7 @@ class AbsentPhone(msgspec.Struct, frozen=True, kw_only=True):
 
     udid: str
     alias: str
-    directory: str
+    directory: FolderName
     reason: str
 
 
@@ -156,7 +163,7 @@ class DeviceDocument(Document, frozen=True, kw_only=True):
 class HealthDocument(Document, frozen=True, kw_only=True):
     """`health.json`: readings of the gate before an attempt, None where the phone did not say."""
 
-    read_at_s: float  # host wall clock
+    read_at_s: UnixSeconds  # host wall clock
     battery_percent: int | None
     charging: bool | None
     free_disk_bytes: int | None
@@ -174,7 +181,7 @@ class AppExit(msgspec.Struct, frozen=True, kw_only=True):
     """An exit event of the developer services."""
 
     pid: int
-    at_s: float  # host wall clock
+    at_s: UnixSeconds  # host wall clock
     exit_code: int | None = None
     signal: int | None = None
 
@@ -185,8 +192,8 @@ class LaunchWindow(msgspec.Struct, frozen=True, kw_only=True):
     number: int  # from 1
     pid: int
     launch: str | None  # the app's uuid, None if it never answered
-    started_s: float
-    ended_s: float | None
+    started_s: UnixSeconds
+    ended_s: UnixSeconds | None
 
 
 class PulledReportFile(msgspec.Struct, frozen=True, kw_only=True):
