@@ -60,7 +60,7 @@ async def listed_phones(config_file: Path | None) -> tuple[list[ListedPhone], li
         )
         for phone in found.phones
     ]
-    remarks = [f"source {dead.source}: {dead.reason}" for dead in found.dead_sources]
+    remarks = [f"source {dead.reason}" for dead in found.dead_sources]
     remarks += [f"{mute.udid}: {mute.reason}" for mute in found.unreachable]
     remarks += [f"{gone.alias}: expected, but not attached" for gone in found.absent]
     return rows, remarks

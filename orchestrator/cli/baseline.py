@@ -42,7 +42,8 @@ def set_(
     history = History(runs / DATABASE_NAME)
     run_ids = [entry.run_id for each in run for entry in resolve(history, each)]
     history.set_baseline(name, run_ids)
-    print(f"{name}: {len(set(run_ids))} runs")
+    count = len(set(run_ids))
+    print(f"{name}: {count} run{'' if count == 1 else 's'}")
 
 
 @app.command()

@@ -217,7 +217,7 @@ async def find(config: FleetConfig, sources: Sequence[UsbmuxSource]) -> Discover
         expected=[Expected(p.udid, p.alias, p.tags) for p in config.expect],
     )
     for source in discovery.dead_sources:
-        note(f"note: source {source.source}: {source.reason}")
+        note(f"note: source {source.reason}")
     return discovery
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestrator.domain.errors import FleetError, UsageError
+from orchestrator.domain.errors import ConfigError, FleetError, UsageError
 from orchestrator.domain.outcome import ExitCode
 
 if TYPE_CHECKING:
@@ -37,11 +37,15 @@ def check(
 
     Exits 0 where nothing is, else 2. Examples: fleet config check; fleet config check lab.yaml
     """
-    from orchestrator.config.load import config_errors, load_config
+    from orchestrator.config.load import config_errors, load_config, place_in
 
     mistakes: list[FleetError] = list(config_errors(file))
     if not mistakes:
-        mistakes = list(_unusable(load_config(file)))
+        mistakes = [
+            ConfigError(place.file, str(error), line=place.line, column=place.column)
+            for key, error in _unusable(load_config(file))
+            for place in [place_in(file, key)]
+        ]
     for mistake in mistakes:
         print("".join(char if char.isprintable() else " " for char in str(mistake)))
     if mistakes:
@@ -67,10 +71,11 @@ def show(
     print(resolved_yaml(load_config(chosen, settings or ())), end="")
 
 
-def _unusable(config: FleetConfig) -> Iterator[FleetError]:
-    """Yield what a soak would refuse although every key is in order."""
+def _unusable(config: FleetConfig) -> Iterator[tuple[str, FleetError]]:
+    """Yield what a soak would refuse although every key is in order, with the block it is in."""
     from orchestrator.cli.refusals import refuse_unknown_defect
     from orchestrator.config.scenario import scenario_of
+    from orchestrator.config.scenario_catalog import SCENARIOS
     from orchestrator.verdict.catalog import unknown_limit
     from orchestrator.virtual.faults.engine import scripted
 
@@ -83,13 +88,17 @@ def _unusable(config: FleetConfig) -> Iterator[FleetError]:
         if mistake is not None:
             raise UsageError(mistake, remedy="`fleet explain CHECK` lists its limits")
 
-    for test in (
-        lambda: scenario_of(config.scenario, config.workload, None),
-        lambda: refuse_unknown_defect(config.harness.defect),
-        script,
-        limits,
+    def scenario() -> None:
+        scenario_of(config.scenario, config.workload, None)
+
+    in_workload = config.scenario in SCENARIOS  # then it is the overrides that contradict it
+    for key, test in (
+        ("workload" if in_workload else "scenario", scenario),
+        ("harness.defect", lambda: refuse_unknown_defect(config.harness.defect)),
+        ("virtual.faults", script),
+        ("checks", limits),
     ):
         try:
             test()
         except FleetError as error:
-            yield error
+            yield key, error

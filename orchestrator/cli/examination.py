@@ -89,7 +89,7 @@ def _source_checks(bench: _Bench, found: Discovery) -> list[DoctorCheck]:
     dead = {entry.source: entry.reason for entry in found.dead_sources}
     remedy = "Start usbmuxd, or correct the source's address"
     return [
-        failed(HOST, "usbmuxd", f"{source.name}: {dead[source.name]}", "usbmuxd_dead", remedy)
+        failed(HOST, "usbmuxd", dead[source.name], "usbmuxd_dead", remedy)
         if source.name in dead
         else ok(HOST, "usbmuxd", f"{source.name}: answers at {real_address(source.address)}")
         for source in bench.sources

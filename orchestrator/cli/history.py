@@ -25,6 +25,7 @@ def history(
 
     Examples: fleet history; fleet history "iPhone 15 Pro"; fleet history memory.peak
     """
+    from orchestrator.domain.errors import UsageError
     from orchestrator.history.store import DATABASE_NAME, History
     from orchestrator.history.trends import trends
     from orchestrator.history.wording import run_lines, trend_lines
@@ -33,7 +34,13 @@ def history(
     if rebuild:
         _rebuild(database, runs)
     past = History(database).runs(newest=last) if database.exists() else []
-    lines = [*(run_lines(past) if subject is None else []), *trend_lines(trends(past, subject))]
+    rows = trends(past, subject)
+    if past and not rows and subject is not None:
+        raise UsageError(
+            f"{subject} is no phone, model or check of the last {len(past)} runs",
+            remedy="`fleet history` lists the phones, `fleet explain` the checks",
+        )
+    lines = [*(run_lines(past) if subject is None else []), *trend_lines(rows)]
     for line in lines or ["nothing is recorded"]:
         print(line)
 

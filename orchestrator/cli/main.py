@@ -117,6 +117,9 @@ def dress(command: Command) -> None:
     """Give a command and those below it the exit codes, and leave completion to `fleet` itself."""
     command.params = [param for param in command.params if param.name not in _COMPLETION]
     command.epilog = command.epilog or EPILOG
+    if command.help and not command.short_help:
+        # Given so, a list of commands wraps a sentence; else it is cut off with dots.
+        command.short_help = " ".join(command.help.split("\n\n")[0].split())
     for below in getattr(command, "commands", {}).values():
         dress(below)
 

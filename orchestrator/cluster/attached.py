@@ -119,6 +119,6 @@ class AttachedPhones:
 
 
 def _remarks(found: Discovery) -> list[str]:
-    dead = [f"source {source.source}: {source.reason}" for source in found.dead_sources]
+    dead = [f"source {source.reason}" for source in found.dead_sources]
     mute = [f"{phone.udid}: {phone.reason}" for phone in found.unreachable]
     return dead + mute + [f"{gone.alias}: expected, but not attached" for gone in found.absent]

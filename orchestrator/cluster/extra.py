@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 
 from orchestrator.domain.errors import UsageError
+from orchestrator.domain.extras import how_to_install
 
 
 def require_cluster() -> None:
@@ -16,5 +17,5 @@ def require_cluster() -> None:
     if importlib.util.find_spec("distributed") is None:
         raise UsageError(
             "a cluster needs the extra `cluster`, which is not installed",
-            remedy="Install it: pip install 'fleet-soak[cluster]'",
+            remedy=f"Install it: {how_to_install('cluster')}",
         )

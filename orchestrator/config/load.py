@@ -53,6 +53,11 @@ def config_errors(path: Path) -> list[ConfigError]:
     return []
 
 
+def place_in(path: Path, key: str) -> Place:
+    """Return where a dotted key stands in a file, or the block that it would be in."""
+    return _read(path).place_of(key.split("."))
+
+
 def validate(document: PlacedDocument) -> FleetConfig:
     """Return the configuration of a document.
 

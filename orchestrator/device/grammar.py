@@ -77,6 +77,7 @@ class Token:
     position: int  # from 1, as a person counts
 
 
+_SHOWN_CHARS: Final = 60
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<operator><=|>=|!=|=|<|>)|(?P<paren>[()])"
     r"|\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)'|(?P<word>[^\s()<>=!\"']+))"
@@ -103,9 +104,12 @@ def parse(text: str) -> Expression:
 
 
 def complaint(text: str, position: int, problem: str) -> UsageError:
-    """Return the error for one place in the text, with a mark below it."""
-    mark = " " * (position - 1) + "^"
-    return UsageError(f"--devices, position {position}: {problem}\n  {text}\n  {mark}")
+    """Return the error for one place in the text, with what stands before it: one line."""
+    before = text[: position - 1].rstrip()
+    shown = f"…{before[-_SHOWN_CHARS:]}" if len(before) > _SHOWN_CHARS else before
+    return UsageError(
+        f"--devices, position {position}: {problem}{f', after: {shown}' if shown else ''}"
+    )
 
 
 def _tokens(text: str) -> list[Token]:

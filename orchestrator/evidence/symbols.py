@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from orchestrator.domain.extras import how_to_install
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -66,7 +68,7 @@ def _library() -> Any:  # noqa: ANN401 - an optional library without a type when
         return importlib.import_module("symbolic")
     except ImportError as error:
         raise UnusableSymbolsError(
-            "--dsym needs the extra `symbols`: pip install 'fleet-soak[symbols]'"
+            f"--dsym needs the extra `symbols`: {how_to_install('symbols')}"
         ) from error
 
 

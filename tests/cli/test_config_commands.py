@@ -57,6 +57,7 @@ def test_what_a_soak_would_refuse_is_found_too(
     assert code == 2
     assert said in out
     assert len(out.splitlines()) == 1
+    assert out.startswith(f"{file}:1:1")
 
 
 def test_a_file_in_order_exits_0(

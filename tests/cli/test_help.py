@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,12 @@ def test_every_command_has_an_example_and_the_exit_codes() -> None:
     assert [path for path, text in texts.items() if "xit codes" not in text] == []
     crowded = [path for path, text in texts.items() if "--install-completion" in text]
     assert [path for path in crowded if path != "fleet"] == []
+
+
+def test_lists_of_commands_are_not_cut_off() -> None:
+    texts = {path: help_of(path, command) for path, command in walk(root())}
+    cut = [path for path, text in texts.items() if re.search(r"[\w,]\.\.\.$", text, re.MULTILINE)]
+    assert cut == []
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from orchestrator.domain.errors import UsageError
+from orchestrator.domain.extras import how_to_install
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 Mil: TypeAlias = Any
 MilObject: TypeAlias = Any
 
-_REMEDY = "Install the extra on Python 3.11: pip install 'fleet-soak[models]'"
+_REMEDY = f"Install the extra on Python 3.11: {how_to_install('models')}"
 
 
 class ModelsExtraError(UsageError):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestrator.domain.errors import UsageError
+from orchestrator.domain.extras import how_to_install
 from orchestrator.mlpackage.tokens.pieces import pieces
 from orchestrator.mlpackage.tokens.table import encode_table
 
@@ -60,7 +61,8 @@ def load_tokenizer(path: Path) -> HostTokenizer:
         raise UsageError(f"{file}: no tokenizer: not an object")
     if importlib.util.find_spec("tokenizers") is None:
         raise UsageError(
-            "the library tokenizers is not installed", remedy="pip install 'fleet-soak[models]'"
+            "the library tokenizers is not installed",
+            remedy=f"Install it: {how_to_install('models')}",
         )
     table = tuple(pieces(parsed))
     library = importlib.import_module("tokenizers")

@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import orchestrator
 from orchestrator.domain.errors import UsageError
+from orchestrator.domain.extras import how_to_install
 from orchestrator.report.wording import clean, duration
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def pdf_document(html: str) -> bytes:
     except (ImportError, OSError) as error:
         raise UsageError(
             f"a PDF needs the [pdf] extra: {error}",
-            remedy="pip install 'fleet-soak[pdf]', and Pango from apt or brew",
+            remedy=f"Install it: {how_to_install('pdf')}; and Pango from apt or brew",
         ) from error
     # The page refers to nothing outside itself; a fetcher without protocols keeps it so.
     fetcher = URLFetcher(allowed_protocols=())
