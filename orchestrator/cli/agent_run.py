@@ -16,7 +16,7 @@ from orchestrator.config.fields import check_alias
 from orchestrator.config.load import load_config
 from orchestrator.device.pmd3.browser import UsbmuxBrowser
 from orchestrator.domain.errors import UsageError
-from orchestrator.soak.campaign import stop_on_signal
+from orchestrator.soak.signals import stop_on_signal
 from orchestrator.soak.state_folder import state_folder
 
 if TYPE_CHECKING:

@@ -66,7 +66,7 @@ def scheduler(
     import anyio
 
     from orchestrator.cli.cluster_access import cluster_access
-    from orchestrator.soak.campaign import stop_on_signal
+    from orchestrator.soak.signals import stop_on_signal
 
     access = cluster_access(listen, certificates, option="--listen")
     from orchestrator.cluster.scheduler import serve_scheduler

@@ -21,11 +21,11 @@ from orchestrator.domain.errors import UsageError
 from orchestrator.runlog.documents import PlanDocument
 from orchestrator.runlog.files import read_document
 from orchestrator.runlog.layout import RunPaths
-from orchestrator.soak.campaign import stop_on_signal
 from orchestrator.soak.locks import Claim, LockKey, lock_folder, phones_held
 from orchestrator.soak.run_directory import RunRecorder
 from orchestrator.soak.run_state import RunStateFolder
 from orchestrator.soak.session import longest_s
+from orchestrator.soak.signals import stop_on_signal
 
 if TYPE_CHECKING:
     from pathlib import Path

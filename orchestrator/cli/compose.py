@@ -46,6 +46,7 @@ from orchestrator.soak.run_directory import RunRecorder, new_run_id
 from orchestrator.soak.run_state import RunState, RunStateFolder
 from orchestrator.soak.session import longest_s
 from orchestrator.soak.session_state import SessionJournal
+from orchestrator.soak.signals import caught_signals
 from orchestrator.soak.work_folder import work_folder
 from orchestrator.verdict.catalog import unknown_limit
 
@@ -267,22 +268,24 @@ async def campaign(lab: Lab, participants: Participants, package: AppPackage) ->
         calibrated_limits(lab.options.history, lab.config, participants.phones),
     )
     state = _private_state(lab, package)
-    recorder = RunRecorder.begin(
-        lab.options.output, plan, resolved_yaml(lab.config), virtual=lab.options.virtual
-    )
-    note(f"run {lab.run_id}: {len(plan.phones)} phones, {package.planned.kind} app")
     files = [lab.folder / name for name in (VIRTUAL_LOG, VIRTUAL_EVENTS)]
-    await Execution(
-        config=lab.config,
-        plan=plan,
-        duration_s=lab.scenario.duration_s,
-        sources=lab.sources,
-        ipa=package.ipa,
-        own_phones=lab.options.virtual,
-        until_s=lab.options.until_s,
-        journal_of=state.new_session if state else _unkept_session,
-        kept=[path for path in files if path.exists()],
-    ).run(recorder)
+    with caught_signals() as signals:
+        recorder = RunRecorder.begin(
+            lab.options.output, plan, resolved_yaml(lab.config), virtual=lab.options.virtual
+        )
+        note(f"run {lab.run_id}: {len(plan.phones)} phones, {package.planned.kind} app")
+        await Execution(
+            config=lab.config,
+            plan=plan,
+            duration_s=lab.scenario.duration_s,
+            sources=lab.sources,
+            ipa=package.ipa,
+            own_phones=lab.options.virtual,
+            until_s=lab.options.until_s,
+            journal_of=state.new_session if state else _unkept_session,
+            signals=signals,
+            kept=[path for path in files if path.exists()],
+        ).run(recorder)
     return recorder.paths.root
 
 

@@ -27,6 +27,7 @@ from orchestrator.soak.locks import Claim
 from orchestrator.soak.run_directory import RunRecorder
 from orchestrator.soak.run_state import RunStateFolder
 from orchestrator.soak.session import longest_s
+from orchestrator.soak.signals import caught_signals
 from orchestrator.soak.work_folder import work_folder
 
 if TYPE_CHECKING:
@@ -137,6 +138,7 @@ async def _go_on(left: LeftRun, stack: AsyncExitStack, *, stop: bool) -> None:
         package = await anyio.to_thread.run_sync(built_app, left.config, folder, virtual)
         ipa = package.ipa
     private = left.private.read()
+    signals = stack.enter_context(caught_signals())
     recorder = RunRecorder.reopen(left.paths)
     note(f"run {left.run.run_id}: resumed, {len(left.plan.phones)} phones")
     execution = Execution(
@@ -148,6 +150,7 @@ async def _go_on(left: LeftRun, stack: AsyncExitStack, *, stop: bool) -> None:
         own_phones=False,
         until_s=private.until_s if private else None,
         journal_of=left.private.left_session,
+        signals=signals,
         stopped_by="stop" if stop else None,
     )
     if stop:

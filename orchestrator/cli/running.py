@@ -24,7 +24,8 @@ from orchestrator.soak.session import SessionOrder
 from orchestrator.soak.stagger import Stagger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
+    from signal import Signals
 
     from orchestrator.config.model import FleetConfig
     from orchestrator.device.discovery import UsbmuxSource
@@ -45,6 +46,7 @@ class Execution:
     ipa: Path
     own_phones: bool  # started by this process, which they do not outlive
     journal_of: Callable[[PlannedPhone], SessionJournal]
+    signals: AsyncIterator[Signals]  # caught since before the run had a directory
     kept: Sequence[Path] = ()  # files beside the run that belong to its evidence
     stop: anyio.Event = field(default_factory=anyio.Event)
     until_s: float | None = None  # wall clock: when the window closes
@@ -67,6 +69,7 @@ class Execution:
                 kept=self.kept,
                 stop=self.stop,
                 interrupted_by=self.stopped_by,
+                signals=self.signals,
                 until_s=self.until_s,
                 # Phones that a run starts itself are new every time: nothing is held against them.
                 ledger=None if self.own_phones else Ledger(),

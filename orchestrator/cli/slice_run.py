@@ -23,6 +23,7 @@ from orchestrator.soak.locks import Claim
 from orchestrator.soak.run_directory import RunRecorder
 from orchestrator.soak.run_state import RunState, RunStateFolder
 from orchestrator.soak.session import longest_s
+from orchestrator.soak.signals import caught_signals
 
 if TYPE_CHECKING:
     from orchestrator.cluster.documents import Slice
@@ -82,18 +83,20 @@ async def _executed(place: SliceFolder, order: Slice, config: FleetConfig, app: 
     state = RunStateFolder.of(order.run_id)
     usbmux = os.environ.get(USBMUX_ENVIRONMENT)
     state.begin(RunState(str(place.run.root.absolute()), usbmux, order.until_s), app)
-    recorder = RunRecorder.begin(place.output, order.plan, order.config_yaml, virtual=False)
-    note(f"run {order.run_id}: {len(order.plan.phones)} phones, {order.plan.app.kind} app")
-    await Execution(
-        config=config,
-        plan=order.plan,
-        duration_s=order.duration_s,
-        sources=[UsbmuxSource(source.name, source.usbmux) for source in config.sources],
-        ipa=app,
-        own_phones=False,
-        until_s=order.until_s,
-        journal_of=state.new_session,
-    ).run(recorder)
+    with caught_signals() as signals:
+        recorder = RunRecorder.begin(place.output, order.plan, order.config_yaml, virtual=False)
+        note(f"run {order.run_id}: {len(order.plan.phones)} phones, {order.plan.app.kind} app")
+        await Execution(
+            config=config,
+            plan=order.plan,
+            duration_s=order.duration_s,
+            sources=[UsbmuxSource(source.name, source.usbmux) for source in config.sources],
+            ipa=app,
+            own_phones=False,
+            until_s=order.until_s,
+            journal_of=state.new_session,
+            signals=signals,
+        ).run(recorder)
 
 
 def _config(order: Slice) -> FleetConfig:

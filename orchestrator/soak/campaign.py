@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -16,11 +15,13 @@ from orchestrator.soak.host_load import PERIOD_S, host_load
 from orchestrator.soak.incidents import Loss, hub_incidents
 from orchestrator.soak.ledger import QuarantinePolicy
 from orchestrator.soak.session_state import SessionJournal
+from orchestrator.soak.signals import stop_at
 from orchestrator.soak.window_end import UNTIL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
     from pathlib import Path
+    from signal import Signals
 
     from orchestrator.device.link import PhoneLink
     from orchestrator.runlog.documents import PlannedPhone
@@ -43,15 +44,17 @@ class Campaign:
     kept: Sequence[Path] = ()  # files of the run's work folder that belong to its evidence
     stop: anyio.Event = field(default_factory=anyio.Event)
     interrupted_by: str | None = None
+    signals: AsyncIterator[Signals] | None = None  # that end the run; None: nobody does
     until_s: float | None = None  # wall clock: then the apps are stopped
     ledger: Ledger | None = None  # told how sessions ended
     quarantine: QuarantinePolicy = field(default_factory=QuarantinePolicy)
     _results: dict[str, PhoneResult] = field(default_factory=dict)
 
     async def run(self) -> None:
-        """Soak every phone; SIGINT and SIGTERM stop the apps and still collect everything."""
+        """Soak every phone; signals stop the apps and still collect everything."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._watch_signals)
+            if self.signals is not None:
+                tasks.start_soon(stop_at, self.signals, self.stop, self._note_signal)
             tasks.start_soon(self._sample_host)
             if self.until_s is not None:
                 tasks.start_soon(self._close_window, self.until_s)
@@ -71,9 +74,6 @@ class Campaign:
         result = await soak_phone(order, link, self.recorder, self.stop, journal)
         if result is not None:
             self._results[order.phone.udid] = result
-
-    async def _watch_signals(self) -> None:
-        await stop_on_signal(self.stop, self._note_signal)
 
     async def _close_window(self, until_s: float) -> None:
         # Looked at anew every minute at the latest: a laptop may have slept meanwhile.
@@ -130,12 +130,3 @@ class Campaign:
     def _note_signal(self, name: str) -> None:
         self.interrupted_by = name
         self.recorder.event("interrupted", by=name)
-
-
-async def stop_on_signal(stop: anyio.Event, tell: Callable[[str], None]) -> None:
-    """Set `stop` at the first SIGINT or SIGTERM, and tell its name; never returns by itself."""
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as received:
-        async for number in received:
-            if not stop.is_set():
-                tell(signal.Signals(number).name)
-                stop.set()

@@ -15,10 +15,10 @@ import anyio
 
 from orchestrator.domain.iphone import by_product_type
 from orchestrator.soak.attempts import soak_phone
-from orchestrator.soak.campaign import stop_on_signal
 from orchestrator.soak.plan import Participants, make_plan
 from orchestrator.soak.run_directory import RunRecorder, new_run_id
 from orchestrator.soak.session import SessionOrder
+from orchestrator.soak.signals import stop_on_signal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.virtual.client import ask
 from tests.chaos.cells import settings_of
-from tests.chaos.killed_runs import WORKLOAD
 from tests.end_to_end.fleet_process import FinishedRun, finish, start_fleet, wait_for
 
 if TYPE_CHECKING:
@@ -19,6 +18,16 @@ if TYPE_CHECKING:
 
     from tests.chaos.cells import Cell, Step
 
+# A smoke in a few seconds; nothing of it is compared between runs.
+WORKLOAD = (
+    *("--duration", "30s"),
+    *("--set", "workload.decode_tokens_per_s=600"),
+    *("--set", "workload.stop_after_tokens=2400"),
+    *("--set", "workload.warn_at_tokens=[500]"),
+    *("--set", "workload.ballast_from_token=1200"),
+    *("--set", "workload.ballast_to_token=1700"),
+    *("--set", "evidence.report_wait_s=5"),
+)
 # What the session says when a phase of ours begins, and how many records the app has sent by then.
 _SESSION_PHASE = {"install": "install", "launch": "developer", "collect": "collect"}
 _DECODE_BYTES = 40_000

@@ -13,27 +13,17 @@ from tests.end_to_end.fleet_process import FinishedRun, records, run_fleet, star
 if TYPE_CHECKING:
     from pathlib import Path
 
-_COMMON = (
+TOKENS = 2400
+# Everything is at its token, so that all tokens of two runs are equal. The scenario asks for no
+# warning of the kernel's own, which would come by time; the warnings that are added here evict.
+WORKLOAD = (
+    *("--scenario", "budget-edge"),
     *("--duration", "30s"),
     *("--set", "workload.decode_tokens_per_s=600"),
-    *("--set", "workload.stop_after_tokens=2400"),
-    *("--set", "evidence.report_wait_s=5"),
-)
-# Nothing but the kernel's warning depends on time: tokens are equal up to it, and all checks after.
-WORKLOAD = (
-    *_COMMON,
-    *("--set", "workload.warn_at_tokens=[500]"),
-    *("--set", "workload.ballast_from_token=1200"),
-    *("--set", "workload.ballast_to_token=1700"),
-)
-# Everything at its token, and no ballast before the end: all tokens are equal. A smoke without the
-# kernel's own warning is inconclusive, in the undisturbed run as well.
-TOKEN_INDEXED = (
-    *_COMMON,
+    *("--set", f"workload.stop_after_tokens={TOKENS}"),
     *("--set", "workload.warn_at_tokens=[500,1100,1700]"),
-    *("--set", "workload.ballast_from_token=90000"),
-    *("--set", "workload.ballast_to_token=90001"),
     *("--set", "workload.sample_period_ms=200"),  # so many samples that none decides a check
+    *("--set", "evidence.report_wait_s=5"),
 )
 NO_PHASE = "start"
 MOST_TRIES = 5
@@ -46,7 +36,7 @@ class PhoneEnd:
     outcome: str
     cause: str
     checks: tuple[tuple[str, str], ...]
-    ids: tuple[int, ...]  # of all tokens before the kernel's warning; of all, if there was none
+    ids: tuple[int, ...]  # of all tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +44,16 @@ class Kill:
     """When an orchestrator was killed, and what followed."""
 
     after_s: float
+    span_s: float  # what a run takes, as far as is known now
     phases: tuple[str, ...]
     run: FinishedRun
     resumed_s: float
 
 
-def soak(folder: Path, usbmux: str, workload: tuple[str, ...]) -> tuple[FinishedRun, float]:
+def soak(folder: Path, usbmux: str) -> tuple[FinishedRun, float]:
     """Soak undisturbed; return the run and the seconds from its directory to its end."""
     output = folder / "runs"
-    process = _started(folder, usbmux, workload)
+    process = _started(folder, usbmux)
     wait_for((output / "latest").exists, 60, "the run directory")
     began_s = time.monotonic()
     stdout, stderr = process.communicate(timeout=240)
@@ -70,15 +61,12 @@ def soak(folder: Path, usbmux: str, workload: tuple[str, ...]) -> tuple[Finished
     return FinishedRun(output, process.returncode, stdout, stderr), took_s
 
 
-def killed_and_resumed(
-    folder: Path, usbmux: str, workload: tuple[str, ...], share: float, span_s: float
-) -> Kill:
+def killed_and_resumed(folder: Path, usbmux: str, share: float, span_s: float) -> Kill:
     """Kill a run when a share of its time has passed since its directory was made; resume it.
 
     Args:
         folder: For this run, and for others that were over before they could be killed.
         usbmux: Of the served phones.
-        workload: What is run.
         share: Of the run's time, 0 to 1.
         span_s: What such a run took; a machine that is less busy now takes less.
     """
@@ -86,7 +74,7 @@ def killed_and_resumed(
         attempt = folder / f"try-{number}"
         attempt.mkdir(parents=True)
         output = attempt / "runs"
-        process = _started(attempt, usbmux, workload)
+        process = _started(attempt, usbmux)
         wait_for((output / "latest").exists, 60, "the run directory")
         began_s = time.monotonic()
         if _ended_within(process, share * span_s):
@@ -99,7 +87,7 @@ def killed_and_resumed(
         began_s = time.monotonic()
         resumed = run_fleet(attempt, "resume", "--output", str(output), limit_s=240)
         took_s = time.monotonic() - began_s
-        return Kill(share * span_s, phases or (NO_PHASE,), resumed, took_s)
+        return Kill(share * span_s, span_s, phases or (NO_PHASE,), resumed, took_s)
     raise AssertionError(f"{MOST_TRIES} runs in a row were over before they could be killed")
 
 
@@ -119,7 +107,7 @@ def ends_of(run: FinishedRun) -> dict[str, PhoneEnd]:
             phone["outcome"],
             phone["cause"],
             tuple((check["id"], check["result"]) for check in phone["checks"]),
-            _ids_until_warning(_complete(records(devices[phone["udid"][-8:]]))),
+            _ids(_complete(records(devices[phone["udid"][-8:]]))),
         )
         for phone in run.summary["phones"]
     }
@@ -131,10 +119,10 @@ def instants(seed: int, count: int) -> list[float]:
     return [(part + chance.random()) / count for part in range(count)]
 
 
-def _started(folder: Path, usbmux: str, workload: tuple[str, ...]) -> subprocess.Popen[str]:
+def _started(folder: Path, usbmux: str) -> subprocess.Popen[str]:
     folder.mkdir(exist_ok=True)
     output = str(folder / "runs")
-    return start_fleet(folder, "soak", *workload, "--output", output, USBMUXD_SOCKET_ADDRESS=usbmux)
+    return start_fleet(folder, "soak", *WORKLOAD, "--output", output, USBMUXD_SOCKET_ADDRESS=usbmux)
 
 
 def _complete(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -144,11 +132,5 @@ def _complete(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return lines
 
 
-def _ids_until_warning(lines: list[dict[str, Any]]) -> tuple[int, ...]:
-    ids: list[int] = []
-    for line in lines:
-        if line["kind"] == "memory_warning" and line["origin"] == "kernel":
-            break
-        if line["kind"] == "tokens":
-            ids += line["ids"]
-    return tuple(ids)
+def _ids(lines: list[dict[str, Any]]) -> tuple[int, ...]:
+    return tuple(one for line in lines if line["kind"] == "tokens" for one in line["ids"])

@@ -118,7 +118,7 @@ def finish(process: subprocess.Popen[str], output: Path, *, limit_s: float) -> F
         stdout, stderr = process.communicate(timeout=limit_s)
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGTERM)
-        stdout, stderr = process.communicate(timeout=30)
+        stdout, stderr = process.communicate(timeout=60)
         raise AssertionError(f"fleet took over {limit_s} s\n{stdout}\n{stderr}") from None
     return FinishedRun(output, process.returncode, stdout, stderr)
 

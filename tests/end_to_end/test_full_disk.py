@@ -49,7 +49,7 @@ def test_output_to_a_full_disk_is_one_line_and_a_code(tmp_path: Path, words: lis
     assert "internal error" not in done.stderr
 
 
-@pytest.mark.chaos
+@pytest.mark.deep
 @pytest.mark.timeout(400)
 def test_a_disk_that_fills_up_ends_the_run_with_a_lab_error(
     tmp_path: Path,
@@ -66,7 +66,7 @@ def test_a_disk_that_fills_up_ends_the_run_with_a_lab_error(
     assert "File too large" in said or "File too large" in (run.path / "summary.json").read_text()
 
 
-@pytest.mark.chaos
+@pytest.mark.deep
 @pytest.mark.timeout(400)
 def test_a_folder_of_runs_that_becomes_a_link_elsewhere_is_told(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"

@@ -62,10 +62,18 @@ def test_ctrl_c_stops_the_apps_and_still_writes_the_report(tmp_path: Path) -> No
     assert processes_mentioning(str(tmp_path)) == []
 
 
-def test_sigterm_ends_like_ctrl_c_with_its_own_code(tmp_path: Path) -> None:
-    run = start_long_run(tmp_path, "--virtual")
+def test_sigterm_ends_like_ctrl_c_with_its_own_code_from_the_first_moment(tmp_path: Path) -> None:
+    output = tmp_path / "runs"
+    run = start_fleet(tmp_path, *LONG, "--virtual", "--output", str(output))
+    began = time.monotonic()
+    while not list(output.glob("*/run.json")):  # nothing else of a run is there before it
+        assert time.monotonic() - began < 120, "no run directory"
+        time.sleep(0.005)
     run.send_signal(signal.SIGTERM)
-    assert finish(run, tmp_path / "runs", limit_s=20).exit_code == 143
+    finished = finish(run, output, limit_s=150)
+    assert finished.exit_code == 143, finished.stderr
+    assert {phone["outcome"] for phone in finished.summary["phones"]} == {"ABORTED"}
+    assert (finished.path / "report" / "index.html").exists()
 
 
 def test_a_killed_virtual_run_leaves_no_process_and_reads_as_aborted(tmp_path: Path) -> None:

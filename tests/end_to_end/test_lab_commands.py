@@ -91,7 +91,7 @@ def test_a_run_is_seen_from_outside_and_stopped_after_its_process_died(
     assert list((tmp_path / "home" / "state" / "runs").iterdir()) == []
 
 
-@pytest.mark.chaos
+@pytest.mark.deep
 def test_a_run_that_waits_begins_when_the_other_one_is_kicked(usbmux: str, tmp_path: Path) -> None:
     first = start_run(tmp_path, usbmux)
     wait_for(lambda: soaks(tmp_path), 60, "tokens on two phones")

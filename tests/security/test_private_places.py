@@ -78,7 +78,7 @@ def test_the_control_socket_of_served_phones_is_private(tmp_path: Path) -> None:
         assert open_to_others(control.parent) == []
 
 
-@pytest.mark.chaos
+@pytest.mark.deep
 @pytest.mark.timeout(300)
 def test_the_token_of_a_run_is_in_no_process_list_log_or_report(tmp_path: Path) -> None:
     with served_phones(tmp_path, "--phones", "1") as farm:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.lowlevel
 import msgspec
 
 from orchestrator.device.events import SessionLost
@@ -16,6 +19,7 @@ from orchestrator.runlog.events import read_events
 from orchestrator.soak import campaign as campaign_module
 from orchestrator.soak.campaign import Campaign
 from orchestrator.soak.ledger import Ledger, QuarantinePolicy
+from orchestrator.soak.signals import caught_signals
 from tests.device.scripted import Script, ScriptedLink, ScriptedSession
 from tests.soak.scripted_app import ScriptedApp
 from tests.soak.test_session import LINES, Bench, bench
@@ -83,6 +87,18 @@ async def test_a_window_that_closes_stops_the_apps_with_what_there_is(
         await campaign.run()
     assert app.commands == ["hello", "start", "stop"]
     assert bench.recorder.document.interrupted_by == "until"
+
+
+async def test_a_signal_from_before_the_campaign_ends_it_in_order(bench: Bench) -> None:
+    ScriptedApp(bench.link, LINES, then="silence")
+    with caught_signals() as signals:
+        os.kill(os.getpid(), signal.SIGTERM)
+        await anyio.lowlevel.checkpoint()
+        campaign = Campaign([bench.order], lambda _: bench.link, bench.recorder, signals=signals)
+        with anyio.fail_after(20):
+            await campaign.run()
+    assert bench.recorder.document.interrupted_by == "SIGTERM"
+    assert kinds(bench)[-1] == "run_ended"
 
 
 async def test_a_good_session_notes_the_build(bench: Bench, tmp_path: Path) -> None:
