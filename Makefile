@@ -40,7 +40,7 @@ full-length: $(SETUP)
 SEED ?= 1
 CELLS ?= 3
 chaos: $(SETUP)
-	SEED=$(SEED) CELLS=$(CELLS) $(BIN)/pytest -q -rP -n 2 -m chaos tests/chaos tests/security
+	SEED=$(SEED) CELLS=$(CELLS) $(BIN)/pytest -q -rP -n 2 --dist loadfile -m chaos tests/chaos tests/cluster tests/security
 
 # One parser or all: make fuzz TARGET=ips N=200000 SEED=1
 TARGET ?= all

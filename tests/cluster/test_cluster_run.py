@@ -15,7 +15,7 @@ from tests.end_to_end.fleet_process import WITHOUT_SWIFT, run_fleet
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [needs_dask, pytest.mark.chaos, pytest.mark.timeout(600)]
+pytestmark = [needs_dask, pytest.mark.deep, pytest.mark.timeout(600)]
 
 
 def test_three_hosts_find_what_one_host_finds_check_by_check(tmp_path: Path) -> None:
