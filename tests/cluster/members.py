@@ -38,18 +38,8 @@ needs_dask = pytest.mark.skipif(
 START_LIMIT_S = 90.0  # of a member, on a machine that does much else
 RUN_LIMIT_S = 240.0
 
+
 # As in tests/chaos/killed_runs.py: only the kernel's warning depends on time.
-WORKLOAD = (
-    *("--duration", "30s"),
-    *("--set", "workload.decode_tokens_per_s=600"),
-    *("--set", "workload.warn_at_tokens=[500]"),
-    *("--set", "workload.ballast_from_token=1200"),
-    *("--set", "workload.ballast_to_token=1700"),
-    *("--set", "workload.stop_after_tokens=2400"),
-    *("--set", "evidence.report_wait_s=5"),
-)
-
-
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from orchestrator.runlog.manifest import differing_files
-from tests.chaos.killed_runs import ends_of
+from tests.chaos.killed_runs import WORKLOAD, ends_of
 from tests.cluster.broken_network import proxied
 from tests.cluster.members import (
     RUN_LIMIT_S,
-    WORKLOAD,
     Cluster,
     agent_member,
     cluster,
