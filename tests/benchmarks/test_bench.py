@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks import page, part_discovery, part_evidence, part_long, part_startup
+from tests.benchmarks import (
+    page,
+    part_discovery,
+    part_evidence,
+    part_long,
+    part_push,
+    part_soak,
+    part_startup,
+)
 from tests.benchmarks.__main__ import PARTS, SPECIAL, main, part
 from tests.benchmarks.samples import OURS, Row, Sample, exponent, growth, markdown
 from tests.benchmarks.scale import Scale
@@ -67,6 +75,33 @@ def test_long_runs_are_held_to_linear_time_and_flat_memory() -> None:
         for h in (2.0, 12.0)
     ]
     assert [row.met for row in part_long.rows(samples)] == [False, True]
+
+
+def test_soaks_of_two_sizes_say_what_a_phone_adds() -> None:
+    figures = {"cpu_percent_per_phone": 0.5, "late_s": 9.0, "flash_kb_s": 6.0, "complete": 1.0}
+    samples = [
+        Sample(
+            "soak", "soak", OURS, size, figures | {"private_mib": mib, "flash_samples_kb_s": 2.0}
+        )
+        for size, mib in [(1, 100.0), (11, 140.0)]
+    ]
+    rows = {row.measure: row for row in part_soak.rows(samples)}
+    assert rows["11 phones: orchestrator, CPU per phone"].met is True
+    assert rows["11 phones: oldest newest record"].met is False
+    assert rows["11 phones: telemetry without a gap"].met is False
+    assert rows["1 phones: journal, were it 1 sample/s"].ours == "4.40 kB/s"
+    each = rows["orchestrator, private memory per phone from 1 to 11"]
+    assert (each.ours, each.met) == ("4.00 MiB", False)
+
+
+def test_a_push_is_held_to_raw_afc_and_to_silence_the_second_time() -> None:
+    taken = {"wall_s": 2.0, "cpu_s": 1.0, "bytes": 8.0}
+    samples = [
+        Sample("push", "push", OURS, 8, taken),
+        Sample("push", "push", part_push.FLOOR, 8, taken | {"wall_s": 1.0}),
+        Sample("push", "again", OURS, 8, taken),
+    ]
+    assert [row.met for row in part_push.rows(samples)] == [False, False]
 
 
 def test_only_one_part_of_the_page_is_replaced() -> None:
