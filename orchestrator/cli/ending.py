@@ -37,7 +37,7 @@ def end_owner(owner: Owner, *, kick: bool) -> None:
             return
     raise HeldError(
         f"{owner.describe()} did not end within {ORDERLY_LIMIT_S:g} s",
-        remedy="" if kick else "`fleet unlock --kick` kills it",
+        remedy="" if kick else f"`fleet unlock {owner.alias} --kick` kills it",
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -167,8 +167,10 @@ def _run_and_flush() -> None:
     try:
         app()
     finally:
+        output: TextIO | None = sys.stdout  # None: closed by whoever started this, as by `>&-`
         try:
-            sys.stdout.flush()
+            if output is not None:
+                output.flush()
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -180,8 +182,21 @@ def _run_and_flush() -> None:
             ) from error
 
 
+def _occupy_standard_streams() -> None:
+    """Put nothing in the place of standard streams that are closed.
+
+    Else the next file that is opened, a run's record perhaps, becomes the output of every child.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
+
+
 def main() -> None:
     """Run `fleet`; never shows a traceback."""
+    _occupy_standard_streams()
     try:
         _run_and_flush()
     except FleetError as error:

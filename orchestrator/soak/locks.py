@@ -147,7 +147,8 @@ def _held(path: Path, owner: Owner) -> Iterator[None]:
             holder = _words(descriptor)
             raise HeldError(
                 f"{owner.alias} is held by {holder.describe() if holder else 'another run'}",
-                remedy="Wait for that run to end (`--wait`), or stop it (`fleet unlock --kick`)",
+                remedy="Wait for that run to end (`--wait`), "
+                f"or stop it (`fleet unlock {owner.alias} --kick`)",
             ) from error
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, msgspec.json.encode(owner), 0)

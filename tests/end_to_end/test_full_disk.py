@@ -8,6 +8,7 @@ from __future__ import annotations
 import resource
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,20 @@ from tests.end_to_end.fleet_process import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+def test_closed_standard_streams_are_nobodys_defect_and_no_files_place(tmp_path: Path) -> None:
+    closed = "import os, sys; os.closerange(0, 3); os.execv(sys.argv[1], sys.argv[1:])"
+    silent = [sys.executable, "-c", closed, str(FLEET)]
+    for words, code in ((["explain", "4"], 0), (["explain", "no-such-word"], 2)):
+        done = subprocess.run([*silent, *words], env=environment(tmp_path), check=False, timeout=60)
+        assert done.returncode == code
+    shown = "import os; from orchestrator.cli.main import _occupy_standard_streams as occupy; "
+    shown += "os.close(0); os.close(1); occupy(); "
+    shown += "null = os.stat(os.devnull).st_rdev; "
+    shown += "os.write(2, str([os.fstat(n).st_rdev == null for n in (0, 1)]).encode())"
+    done = subprocess.run([sys.executable, "-c", shown], capture_output=True, check=True)
+    assert done.stderr == b"[True, True]"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")

@@ -168,7 +168,7 @@ def _taken(alias: str, known: Known) -> Iterator[DoctorCheck]:
             "lock-of-runs",
             f"held by {known.held_by.describe()}",
             "held",
-            "Wait for that run, or `fleet unlock --kick`",
+            f"Wait for that run, or `fleet unlock {alias} --kick`",
         )
 
 
