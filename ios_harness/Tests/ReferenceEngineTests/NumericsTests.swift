@@ -29,6 +29,42 @@ import Testing
     }
   #endif
 
+  @Test func everyFiniteHalfIsItsUnbiasedValueTimesTheFactorLaneByLane() {
+    let finite = (UInt16.min...UInt16.max).filter { $0 & 0x7C00 != 0x7C00 }
+    let wrong = stride(from: 0, to: finite.count, by: 8).filter { start in
+      let eight = SIMD8(finite[start..<start + 8])
+      let (values, wide) = (HalfFloat.unbiased(eight) * HalfFloat.rebias, HalfFloat.widen(eight))
+      return (0..<8).contains { lane in
+        let expected = HalfFloat.widen(finite[start + lane]).bitPattern
+        return values[lane].bitPattern != expected || wide[lane].bitPattern != expected
+      }
+    }
+    #expect(wrong.isEmpty)
+  }
+
+  @Test(arguments: [1, 2, 8], [false, true])
+  func aProductIsThatOfTheWeightsValuesForAnyBlock(_ count: Int, _ adding: Bool) {
+    let (rows, columns) = (5, 32)
+    let halves = (0..<rows * columns).map { HalfFloat.narrow(Float($0 % 23 - 11) * 0.03) }
+    let input = (0..<count * columns).map { Float($0 % 17 - 8) * 1e-3 }
+    var out = [Float](repeating: 2, count: count * rows)
+    var scratch = [Float](repeating: 0, count: columns)
+    halves.withUnsafeBufferPointer { values in
+      guard let start = values.baseAddress else { return }
+      Kernels.multiply(
+        Matrix(values: start, rows: rows, columns: columns), input, count: count, into: &out,
+        scratch: &scratch, adding: adding)
+    }
+    for (place, found) in out.enumerated() {
+      let (m, row) = (place / rows, place % rows)
+      let expected = (0..<columns).reduce(adding ? 2.0 : 0.0) { sum, column in
+        sum + Double(HalfFloat.widen(halves[row * columns + column]))
+          * Double(input[m * columns + column])
+      }
+      #expect(abs(Double(found) - expected) < 1e-6)
+    }
+  }
+
   @Test func notANumberStaysNotANumber() {
     #expect(HalfFloat.widen(HalfFloat.narrow(.nan)).isNaN)
     #expect(Kernels.exponential(SIMD8(repeating: .nan))[3].isNaN)

@@ -73,6 +73,12 @@ import Testing
     #expect(try weights(of: "fp16", packed: 0, scale: 0x3C00).prefix(2) == [1, 1])
   }
 
+  @Test func weightsThatAreNoNumbersAreRefusedByName() {
+    #expect(throws: WeightsError.tensor("embed_tokens", expected: "finite numbers")) {
+      try weights(of: "fp16", packed: 0, scale: 0x7E00)
+    }
+  }
+
   @Test(arguments: ["layers", "width", "heads", "length", "weights", "states", "epsilon"])
   func aRecipeWithoutASizeIsRefused(_ name: String) throws {
     let text = Self.recipe.replacingOccurrences(of: "\\\"\(name)\\\"", with: "\\\"other\\\"")
@@ -110,6 +116,7 @@ import Testing
       #"{"__metadata__":{"fleet.recipe":"\#(recipe)"},\#(entries.joined(separator: ","))}"#
     let weights = try DecoderWeights(
       file: try SafetensorsFile(bytes: file(header) + bytes))
-    return Array(UnsafeBufferPointer(start: weights.layers[0].queries.values, count: 32))
+    return UnsafeBufferPointer(start: weights.layers[0].queries.values, count: 32)
+      .map { HalfFloat.widen($0) }
   }
 }

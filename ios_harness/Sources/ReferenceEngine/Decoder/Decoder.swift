@@ -38,6 +38,8 @@ public final class Decoder {
   private let gate: UnsafeMutablePointer<Float>
   private let up: UnsafeMutablePointer<Float>
   private let scores: UnsafeMutablePointer<Float>
+  /// Room for a row of the widest matrix.
+  private let row: UnsafeMutablePointer<Float>
   private let logitStore: UnsafeMutablePointer<Float>
 
   /// - Parameters:
@@ -48,7 +50,10 @@ public final class Decoder {
     let shape = weights.shape
     let (query, key) = (shape.heads * shape.headWidth, shape.kvHeads * shape.headWidth)
     let perToken = [shape.width, shape.width, query, key, key, query, shape.inner, shape.inner]
-    let sizes = perToken.map { $0 * widestBlock } + [shape.length + 8, shape.vocabularySize]
+    let sizes =
+      perToken.map { $0 * widestBlock } + [
+        shape.length + 8, shape.vocabularySize, max(shape.width, query, shape.inner),
+      ]
     let scratch = try MappedArray<Float>(count: sizes.reduce(0, +))
     var next = scratch.start
     func take(_ index: Int) -> UnsafeMutablePointer<Float> {
@@ -57,7 +62,7 @@ public final class Decoder {
     }
     (hidden, normed, queries, keys) = (take(0), take(1), take(2), take(3))
     (values, mixed, gate, up) = (take(4), take(5), take(6), take(7))
-    (scores, logitStore) = (take(8), take(9))
+    (scores, logitStore, row) = (take(8), take(9), take(10))
     logits = UnsafeBufferPointer(start: logitStore, count: shape.vocabularySize)
     self.scratch = scratch
     self.shape = shape
@@ -77,8 +82,9 @@ public final class Decoder {
       guard id >= 0, Int(id) < shape.vocabularySize else {
         throw .failed("id \(id) is outside the vocabulary of \(shape.vocabularySize)")
       }
-      (hidden + row * shape.width).update(
-        from: weights.embedding.values + Int(id) * shape.width, count: shape.width)
+      Kernels.widen(
+        weights.embedding.values + Int(id) * shape.width, shape.width,
+        into: hidden + row * shape.width)
     }
   }
 
@@ -97,19 +103,19 @@ public final class Decoder {
     for (slot, layer) in weights.layers[range].enumerated() {
       let beganNs = chost_thread_cpu_ns()
       normalize(count, layer.attentionGain)
-      Kernels.multiply(layer.queries, normed, count: count, into: queries)
-      Kernels.multiply(layer.keys, normed, count: count, into: keys)
-      Kernels.multiply(layer.values, normed, count: count, into: values)
+      multiply(layer.queries, normed, count, into: queries)
+      multiply(layer.keys, normed, count, into: keys)
+      multiply(layer.values, normed, count, into: values)
       writeRows(slot, count, start, cache)
       let attendsNs = chost_thread_cpu_ns()
       for token in 0..<count { attend(slot, token, start, cache, visibility) }
       let attendedNs = chost_thread_cpu_ns()
-      Kernels.multiply(layer.output, mixed, count: count, into: hidden, adding: true)
+      multiply(layer.output, mixed, count, into: hidden, adding: true)
       normalize(count, layer.innerGain)
-      Kernels.multiply(layer.gate, normed, count: count, into: gate)
-      Kernels.multiply(layer.up, normed, count: count, into: up)
+      multiply(layer.gate, normed, count, into: gate)
+      multiply(layer.up, normed, count, into: up)
       Kernels.swiglu(gate, up, count: count * shape.inner)
-      Kernels.multiply(layer.down, gate, count: count, into: hidden, adding: true)
+      multiply(layer.down, gate, count, into: hidden, adding: true)
       attentionNs += attendedNs - attendsNs
       projectionNs += chost_thread_cpu_ns() - attendedNs + attendsNs - beganNs
     }
@@ -121,13 +127,20 @@ public final class Decoder {
     Kernels.normalize(
       hidden + token * shape.width, gain: weights.finalGain, epsilon: shape.epsilon,
       count: shape.width, into: normed)
-    Kernels.multiply(weights.head, normed, count: 1, into: logitStore)
+    multiply(weights.head, normed, 1, into: logitStore)
     projectionNs += chost_thread_cpu_ns() - beganNs
   }
 
   /// Puts logits back that another cache has overwritten.
   func restore(logits: [Float]) {
     for (index, logit) in logits.enumerated() { logitStore[index] = logit }
+  }
+
+  private func multiply(
+    _ matrix: Matrix, _ input: UnsafePointer<Float>, _ count: Int,
+    into out: UnsafeMutablePointer<Float>, adding: Bool = false
+  ) {
+    Kernels.multiply(matrix, input, count: count, into: out, scratch: row, adding: adding)
   }
 
   private func normalize(_ count: Int, _ gain: UnsafePointer<Float>) {

@@ -19,9 +19,9 @@ final class MappedArray<Element: BitwiseCopyable> {
   deinit { chost_unmap(start, Int64(max(1, count) * MemoryLayout<Element>.stride)) }
 }
 
-/// A matrix of weights, rows one after another.
+/// A matrix of weights as finite halves, rows one after another.
 struct Matrix {
-  let values: UnsafePointer<Float>
+  let values: UnsafePointer<UInt16>
   let rows: Int
   let columns: Int
 }
@@ -39,8 +39,8 @@ struct LayerWeights {
   let down: Matrix
 }
 
-/// The weights of a decoder, expanded to single precision as Core ML expands them: palettes and scales are halves, and
-/// so is their product.
+/// The weights of a decoder, expanded to halves as Core ML expands them: palettes and scales are halves, and so is their
+/// product. They are widened in registers: twice the bytes would not stay in the caches beside keys and values.
 ///
 /// Unchecked: nothing is written once it is made.
 public final class DecoderWeights: @unchecked Sendable {
@@ -53,10 +53,13 @@ public final class DecoderWeights: @unchecked Sendable {
   let cosines: UnsafePointer<Float>
   let sines: UnsafePointer<Float>
   let layers: [LayerWeights]
-  private let memory: MappedArray<Float>
+  private let matrices: MappedArray<UInt16>
+  private let vectors: MappedArray<Float>
 
   /// Bytes of the expanded weights.
-  public var byteCount: Int { memory.count * MemoryLayout<Float>.stride }
+  public var byteCount: Int {
+    matrices.count * MemoryLayout<UInt16>.stride + vectors.count * MemoryLayout<Float>.stride
+  }
 
   /// - Parameter path: A `weights.safetensors` of the model kit.
   /// - Throws: `SystemError`, `WeightsError` or `EngineError`.
@@ -72,21 +75,26 @@ public final class DecoderWeights: @unchecked Sendable {
       throw WeightsError.header(error)
     }
     self.shape = shape
-    memory = try MappedArray(count: Self.elements(of: shape))
-    var expander = WeightExpander(file: file, shape: shape, next: memory.start)
+    (matrices, vectors) = try Self.memory(for: shape)
+    var expander = WeightExpander(
+      file: file, shape: shape, next: matrices.start, nextVector: vectors.start)
     embedding = try expander.table("embed_tokens", shape.vocabularySize, shape.width)
-    cosines = try expander.table("rope_cos", shape.length, shape.headWidth).values
-    sines = try expander.table("rope_sin", shape.length, shape.headWidth).values
+    cosines = try expander.vectors("rope_cos", [shape.length, shape.headWidth])
+    sines = try expander.vectors("rope_sin", [shape.length, shape.headWidth])
     layers = try (0..<shape.layers).map { try expander.layer($0) }
     finalGain = try expander.gain("ln_f")
     head = try expander.table("lm_head", shape.vocabularySize, shape.width)
   }
 
-  private static func elements(of shape: DecoderShape) -> Int {
-    let tables = 2 * shape.vocabularySize * shape.width + 2 * shape.length * shape.headWidth
+  private static func memory(
+    for shape: DecoderShape
+  ) throws(EngineError) -> (MappedArray<UInt16>, MappedArray<Float>) {
     let projections = 2 * shape.width * shape.headWidth * (shape.heads + shape.kvHeads)
-    let layer = projections + 3 * shape.width * shape.inner + 2 * shape.width
-    return tables + shape.width + shape.layers * layer
+    let layer = projections + 3 * shape.width * shape.inner
+    let matrices = 2 * shape.vocabularySize * shape.width + shape.layers * layer
+    let gains = (2 * shape.layers + 1) * shape.width
+    let vectors = 2 * shape.length * shape.headWidth + gains
+    return (try MappedArray(count: matrices), try MappedArray(count: vectors))
   }
 }
 
@@ -94,7 +102,8 @@ public final class DecoderWeights: @unchecked Sendable {
 private struct WeightExpander {
   let file: SafetensorsFile
   let shape: DecoderShape
-  var next: UnsafeMutablePointer<Float>
+  var next: UnsafeMutablePointer<UInt16>
+  var nextVector: UnsafeMutablePointer<Float>
 
   /// Rows that share one palette, and columns that share one scale of 4-bit integers.
   private static let groupRows = 16
@@ -102,12 +111,24 @@ private struct WeightExpander {
 
   mutating func table(_ name: String, _ rows: Int, _ columns: Int) throws(WeightsError) -> Matrix {
     let halves = try file.halves(name, [rows, columns])
-    return take(rows, columns) { halves[$0 * columns + $1] }
+    return try take(name, rows, columns) { halves[$0 * columns + $1] }
   }
 
   mutating func gain(_ name: String) throws(WeightsError) -> UnsafePointer<Float> {
-    let halves = try file.halves(name, [shape.width])
-    return take(1, shape.width) { halves[$1] }.values
+    try vectors(name, [shape.width])
+  }
+
+  /// Numbers that are no factors of a product by rows: they are few and stay single.
+  mutating func vectors(
+    _ name: String, _ sizes: [Int]
+  ) throws(WeightsError) -> UnsafePointer<Float> {
+    let halves = try file.halves(name, sizes)
+    let start = nextVector
+    for half in halves {
+      nextVector.pointee = HalfFloat.widen(half)
+      nextVector += 1
+    }
+    return UnsafePointer(start)
   }
 
   mutating func layer(_ number: Int) throws(WeightsError) -> LayerWeights {
@@ -140,7 +161,7 @@ private struct WeightExpander {
   ) throws(WeightsError) -> Matrix {
     let indices = try file.bytes("\(name).indices", .uint8, [rows, columns / 2])
     let palettes = try file.halves("\(name).palettes", [rows / Self.groupRows, 16])
-    return take(rows, columns) { row, column in
+    return try take(name, rows, columns) { row, column in
       let index = Self.nibble(indices, row * columns + column)
       return palettes[row / Self.groupRows * 16 + Int(index)]
     }
@@ -153,7 +174,7 @@ private struct WeightExpander {
     let isPacked = shape.storage == .int4
     let stored = try file.bytes(
       "\(name).integers", isPacked ? .uint8 : .int8, [rows, isPacked ? columns / 2 : columns])
-    return take(rows, columns) { row, column in
+    return try take(name, rows, columns) { row, column in
       let place = row * columns + column
       let integer =
         isPacked
@@ -171,12 +192,15 @@ private struct WeightExpander {
   }
 
   private mutating func take(
-    _ rows: Int, _ columns: Int, _ half: (_ row: Int, _ column: Int) -> UInt16
-  ) -> Matrix {
+    _ name: String, _ rows: Int, _ columns: Int, _ half: (_ row: Int, _ column: Int) -> UInt16
+  ) throws(WeightsError) -> Matrix {
     let matrix = Matrix(values: next, rows: rows, columns: columns)
     for row in 0..<rows {
       for column in 0..<columns {
-        next[row * columns + column] = HalfFloat.widen(half(row, column))
+        let bits = half(row, column)
+        // The product takes them for finite: a model with others is broken.
+        if bits & 0x7C00 == 0x7C00 { throw .tensor(name, expected: "finite numbers") }
+        next[row * columns + column] = bits
       }
     }
     next += rows * columns

@@ -7,7 +7,7 @@ public enum HalfFloat {
   /// but masked scores undefined.
   public static let masked: UInt16 = 0xFB53
   /// 2 to the power of 112: moves an exponent that is biased by 15 to one that is biased by 127.
-  private static let rebias = Float(bitPattern: 0x7780_0000)
+  static let rebias = Float(bitPattern: 0x7780_0000)
 
   /// The value of a half; exact, infinities and NaN included.
   public static func widen(_ half: UInt16) -> Float {
@@ -21,12 +21,31 @@ public enum HalfFloat {
   /// Eight halves at once, without a comparison: the compiler takes those of unsigned lanes one by one.
   @inline(__always)
   static func widen(_ halves: SIMD8<UInt16>) -> SIMD8<Float> {
-    let wide = SIMD8<UInt32>(truncatingIfNeeded: halves)
+    let wide = lanes(halves)
     let scaled = unsafeBitCast((wide & 0x7FFF) &<< 13, to: SIMD8<Float>.self) * rebias
     // Bit 30 for infinities and NaN, whose exponent has come out as 143; three more bits make it 255.
     let special = (((wide & 0x7C00) &+ 0x0400) & 0x8000) &<< 15
     let magnitude = unsafeBitCast(scaled, to: SIMD8<UInt32>.self) | (special &- special &>> 3)
     return unsafeBitCast(magnitude | (wide & 0x8000) &<< 16, to: SIMD8<Float>.self)
+  }
+
+  /// The bits of eight halves, in words. Not by `init(truncatingIfNeeded:)`: that is a call that takes lane by lane.
+  @inline(__always)
+  private static func lanes(_ halves: SIMD8<UInt16>) -> SIMD8<UInt32> {
+    // Little endian: the first of a pair is the low one.
+    let pairs = unsafeBitCast(halves, to: SIMD4<UInt32>.self)
+    var wide = SIMD8<UInt32>()
+    wide.evenHalf = pairs & 0xFFFF
+    wide.oddHalf = pairs &>> 16
+    return wide
+  }
+
+  /// Eight finite halves at once, each divided by `rebias`: three instructions where `widen` takes ten.
+  @inline(__always)
+  static func unbiased(_ halves: SIMD8<UInt16>) -> SIMD8<Float> {
+    // An arithmetic shift puts exponent and fraction in their places and copies the sign into three bits between.
+    let shifted = unsafeBitCast(lanes(halves) &<< 16, to: SIMD8<Int32>.self) &>> 3
+    return unsafeBitCast(shifted & Int32(bitPattern: 0x8FFF_FFFF), to: SIMD8<Float>.self)
   }
 
   /// The nearest half; ties go to the even one, what is too large to infinity.

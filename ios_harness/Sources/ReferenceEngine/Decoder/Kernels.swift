@@ -49,6 +49,26 @@ enum Kernels {
     return (first + second).sum()
   }
 
+  /// Scalar product of halves with `HalfFloat.rebias` times as much as is meant; `count` is a multiple of 16.
+  @inline(__always)
+  static func dot(
+    halves a: UnsafePointer<UInt16>, rebiased b: UnsafePointer<Float>, _ count: Int
+  ) -> Float {
+    var (first, second) = (SIMD8<Float>.zero, SIMD8<Float>.zero)
+    var index = 0
+    while index < count {
+      first += loadUnbiased(a, index) * load(b, index)
+      second += loadUnbiased(a, index &+ 8) * load(b, index &+ 8)
+      index &+= 16
+    }
+    return (first + second).sum()
+  }
+
+  @inline(__always)
+  private static func loadUnbiased(_ from: UnsafePointer<UInt16>, _ index: Int) -> SIMD8<Float> {
+    HalfFloat.unbiased(UnsafeRawPointer(from + index).loadUnaligned(as: SIMD8<UInt16>.self))
+  }
+
   /// `sum += weight * halves`; `count` is a multiple of 8.
   @inline(__always)
   static func add(
@@ -62,18 +82,51 @@ enum Kernels {
     }
   }
 
-  /// `out[m][row] = matrix[row] * input[m]`, or added to it. A row of the matrix is read once for all inputs.
+  /// `out[m][row] = matrix[row] * input[m]`, or added to it. A row of the matrix is read and widened once for all
+  /// inputs; `scratch` has room for one.
   static func multiply(
     _ matrix: Matrix, _ input: UnsafePointer<Float>, count: Int,
-    into out: UnsafeMutablePointer<Float>, adding: Bool = false
+    into out: UnsafeMutablePointer<Float>, scratch: UnsafeMutablePointer<Float>,
+    adding: Bool = false
   ) {
+    if count == 1 { return multiply(matrix, input, into: out, scratch: scratch, adding: adding) }
     for row in 0..<matrix.rows {
       let weights = matrix.values + row &* matrix.columns
+      widen(weights, matrix.columns, into: scratch)
       for m in 0..<count {
-        let product = dot(weights, input + m &* matrix.columns, matrix.columns)
+        let product = dot(UnsafePointer(scratch), input + m &* matrix.columns, matrix.columns)
         let place = m &* matrix.rows &+ row
         out[place] = adding ? out[place] + product : product
       }
+    }
+  }
+
+  /// Finite halves to floats; `count` is a multiple of 8.
+  @inline(__always)
+  static func widen(
+    _ halves: UnsafePointer<UInt16>, _ count: Int, into out: UnsafeMutablePointer<Float>
+  ) {
+    var index = 0
+    while index < count {
+      store(loadUnbiased(halves, index) * HalfFloat.rebias, out, index)
+      index &+= 8
+    }
+  }
+
+  /// `out[row] = matrix[row] * input`: the input takes the factor that the weights lack, once for all rows.
+  ///
+  /// An input from 65536 on comes out infinite, as it would in half precision.
+  private static func multiply(
+    _ matrix: Matrix, _ input: UnsafePointer<Float>, into out: UnsafeMutablePointer<Float>,
+    scratch: UnsafeMutablePointer<Float>, adding: Bool
+  ) {
+    for index in stride(from: 0, to: matrix.columns, by: 8) {
+      store(load(input, index) * HalfFloat.rebias, scratch, index)
+    }
+    for row in 0..<matrix.rows {
+      let weights = matrix.values + row &* matrix.columns
+      let product = dot(halves: weights, rebiased: scratch, matrix.columns)
+      out[row] = adding ? out[row] + product : product
     }
   }
 
