@@ -20,11 +20,23 @@ struct KitFolder {
     let bytes = try Files.read(
       url.appendingPathComponent("kit.json").path, limitBytes: Self.largestFileBytes)
     let fields = try JSONFields(try JSONReader.read(bytes), at: "kit")
+    try Self.requireOwnRows(fields)
     shape = try DecoderShape(recipe: try fields.object("recipe"))
     weightsBytes = try fields.objects("packages").reduce(0) { total, package in
       total + (try package.integer("bytes", in: 0...Self.mostBytes))
     }
   }
+
+  /// Refuses the layout whose graph only reads its states: nobody here writes the new rows, so that every token would
+  /// be computed from an empty cache, without an error.
+  private static func requireOwnRows(_ fields: JSONFields) throws {
+    guard fields.has("layout"), try fields.string("layout") == hostWritten else { return }
+    throw CoreMLError.files(
+      "kit.json: the layout \(hostWritten) leaves the cache to the host, which this engine does not write; "
+        + "build the kit with --layout separate or multifunction")
+  }
+
+  private static let hostWritten = "host-state"
 
   /// SHA-256 over all files below a folder, by relative path: path, zero byte, size in decimal, zero byte, content. The
   /// host's `folder_digest` gives the same.

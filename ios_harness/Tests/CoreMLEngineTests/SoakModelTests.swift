@@ -47,6 +47,19 @@ import Testing
     #expect(try !model.load(order()).load.isCold)
   }
 
+  @Test func aKitWhoseCacheTheHostWouldWriteIsRefusedByItsLayout() throws {
+    let file = kit.folder.appendingPathComponent("kit.json")
+    let text = try String(contentsOf: file, encoding: .utf8)
+    try Data(("{" + #""layout":"host-state","# + text.dropFirst()).utf8).write(to: file)
+    let read = CoreMLSoakModel.reader(cache: cache)
+    let error = #expect(throws: CoreMLError.self) {
+      try read(kit.folder.path, KitFolder.digest(kit.folder))
+    }
+    #expect(error?.code == "files")
+    #expect(error?.description.contains("layout host-state") == true)
+    #expect(error?.description.contains("--layout separate or multifunction") == true)
+  }
+
   @Test func aChangedByteChangesTheDigest() throws {
     let before = try KitFolder.digest(kit.folder)
     let file = kit.folder.appendingPathComponent("decode-1.mlpackage/standin.json")
