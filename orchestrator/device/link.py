@@ -234,6 +234,10 @@ class DeveloperSession(Protocol):
         """Return sysmontap's `physMemSize`, in bytes."""
         ...
 
+    async def boot_session(self, *, deadline: Deadline) -> str | None:
+        """Return the UUID of the phone's boot, another after each; None where it does not say."""
+        ...
+
     async def observe(self, pid: int, interval_ms: int, *, deadline: Deadline) -> None:
         """Start footprint events for one pid, in place of those for another."""
         ...

@@ -214,7 +214,7 @@ class EvidenceDocument(Document, frozen=True, kw_only=True):
     alive_at_end: bool | None = None  # seen alive by pid when the soak was over; None if not asked
     stopped_by_host: bool = False  # asked to end before its time
     killed_by_host: bool = False  # a signal of ours ended it: it hung, overran or did not answer
-    rebooted: bool | None = None
+    rebooted: bool | None = None  # since the launch, by the UUID of its boot; None if not learnt
     clock_offset_s: float | None = None  # phone minus host, when the session began
     clock_offset_end_s: float | None = None  # and when it ended
     ignored_reports: int = 0  # of the reports: a watch's or a simulator's, about no iPhone

@@ -34,6 +34,8 @@ class SessionFindings:
     facts: PhoneFacts | None = None
     clock_at_end: ClockReading | None = None
     physical_memory_bytes: int | None = None
+    boot_session: str | None = None  # of the phone, at the launch
+    rebooted: bool | None = None
     error: DeviceError | None = None
     stream: StreamResult = field(default_factory=StreamResult)
     windows: list[LaunchWindow] = field(default_factory=list)
@@ -95,6 +97,7 @@ class SessionFindings:
             alive_at_end=self.alive_at_end,
             stopped_by_host=self.stream.stopped_by_host,
             killed_by_host=self.stream.killed_by_host,
+            rebooted=self.rebooted,
             clock_offset_s=self._clock_offset_s,
             clock_offset_end_s=self.clock_at_end.offset_s if self.clock_at_end else None,
             ignored_reports=self.ignored_reports,

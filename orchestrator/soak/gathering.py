@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import anyio
+
 from orchestrator.domain.deadline import Deadline
 from orchestrator.domain.errors import DeadlineExceededError, DeviceError
+from orchestrator.domain.outcome import Cause
 from orchestrator.soak.collect import PULL_LIMIT_S, pull_journal, report_wait_s
 
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 LIMIT_S: Final = 300.0  # of one step
 HURRIED_LIMIT_S: Final = 4.0  # of one step after Ctrl-C, which must end within 20 s
 FACTS_LIMIT_S: Final = 20.0
+BOOT_LIMIT_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,7 @@ class Gathering:
         await self._journal(limit_s)
         if self.findings.facts is not None:
             await self._clock(min(FACTS_LIMIT_S, limit_s))
+            await self._boot()
             await self._reports(limit_s)
 
     async def _journal(self, limit_s: float) -> None:
@@ -72,6 +77,28 @@ class Gathering:
             self.remark("clock_unmeasured", reason=str(error))
         else:
             self.findings.clock_at_end = facts.clock
+
+    async def _boot(self) -> None:
+        """Learn whether a phone that was lost, and answers again, had restarted.
+
+        A restart ends every session, but so does a cable. Only the services inside a tunnel say
+        which boot it is, so one session more is opened for it.
+        """
+        findings = self.findings
+        lost = findings.cause_hint() is Cause.DEVICE_LOST and findings.clock_at_end is not None
+        if self.hurried or not lost or findings.boot_session is None:
+            return
+        try:
+            session = await self.link.developer(deadline=Deadline.after(BOOT_LIMIT_S))
+            try:
+                now = await session.boot_session(deadline=Deadline.after(FACTS_LIMIT_S))
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await session.aclose()
+        except DeviceError as error:
+            self.remark("boot_unmeasured", reason=str(error))
+            return
+        findings.rebooted = None if now is None else now != findings.boot_session
 
     async def _reports(self, limit_s: float) -> None:
         findings, collector = self.findings, self.collector

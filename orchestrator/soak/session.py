@@ -126,6 +126,7 @@ class PhoneSession:
         """Make the findings those that the dead orchestrator had."""
         state, findings = self.journal.state, self.findings
         findings.facts, findings.physical_memory_bytes = state.facts, state.physical_memory_bytes
+        findings.boot_session = state.boot_session
         findings.stream, findings.windows = state.stream, state.windows
         findings.alive_at_end = state.alive_at_end
         findings.error = state.error.error() if state.error else None
@@ -220,6 +221,8 @@ class PhoneSession:
             await self._admit()  # again: installing took its time
         memory_bytes = await session.physical_memory_bytes(deadline=Deadline.after(CALL_LIMIT_S))
         self.findings.physical_memory_bytes = state.physical_memory_bytes = memory_bytes
+        boot = await session.boot_session(deadline=Deadline.after(CALL_LIMIT_S))
+        self.findings.boot_session = state.boot_session = boot
         self._phase("launch")
         state.token, state.started_s, state.pid = secrets.token_hex(16), time.time(), None
         self.journal.save(Stage.RUNNING)

@@ -64,6 +64,7 @@ class SessionState(msgspec.Struct, kw_only=True):
     pid: int | None = None
     facts: PhoneFacts | None = None  # as the session began
     physical_memory_bytes: int | None = None
+    boot_session: str | None = None  # of the phone, at the launch
     known_reports: list[str] = []  # keys of what was on the phone before the launch
     stream: StreamResult = msgspec.field(default_factory=StreamResult)
     windows: list[LaunchWindow] = []

@@ -272,7 +272,9 @@ class _TunnelPorts:
         async def port_of(name: str) -> int:
             return ports[name]
 
-        directory = ServiceDirectory(phone.identity, phone.offered_services, port_of)
+        directory = ServiceDirectory(
+            phone.identity, phone.offered_services, port_of, lambda: phone.machine.boot_time_s
+        )
         self._endpoints = {ports[name]: service.endpoint for name, service in services.items()}
         self._endpoints[self.rsd_port] = Endpoint("rsd", directory.serve)
 

@@ -42,6 +42,7 @@ class ServiceDirectory:
         identity: Identity,
         services: Callable[[], dict[str, RemoteService]],
         port_of: Callable[[str], Awaitable[int]],
+        booted_at_s: Callable[[], float],
     ) -> None:
         """Make the directory of one phone.
 
@@ -49,8 +50,10 @@ class ServiceDirectory:
             identity: Who the phone is.
             services: What it offers now, by name.
             port_of: Where a service listens; it may begin to when it is asked for.
+            booted_at_s: When it started last, Unix time.
         """
         self._identity, self._services, self._port_of = identity, services, port_of
+        self._booted_at_s = booted_at_s
 
     async def serve(self, stream: Stream) -> None:
         """Serve one connection until the host leaves."""
@@ -78,10 +81,15 @@ class ServiceDirectory:
             "Services": table,
         }
 
+    def _boot_session(self) -> uuid.UUID:
+        """Return what is the same from one start of the phone to the next."""
+        return uuid.uuid5(uuid.NAMESPACE_OID, f"{self._identity.udid} {self._booted_at_s()}")
+
     def _properties(self) -> dict[str, Any]:
         identity = self._identity
         return {
             "AppleInternal": False,
+            "BootSessionUUID": str(self._boot_session()),
             "BuildVersion": identity.build,
             "ChipID": Unsigned(identity.chip_id),
             "DeviceClass": "iPhone",

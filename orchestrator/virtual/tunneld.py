@@ -67,7 +67,12 @@ class Tunneld:
         if not phone.remote_services:
             return
         presence = _Presence(phone)
-        directory = ServiceDirectory(phone.identity, phone.offered_services, presence.port_of)
+        directory = ServiceDirectory(
+            phone.identity,
+            phone.offered_services,
+            presence.port_of,
+            lambda: phone.machine.boot_time_s,
+        )
         presence.rsd_port = await presence.listen(Endpoint("rsd", directory.serve))
         self._presences[phone.udid] = presence
 

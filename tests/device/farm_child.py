@@ -38,6 +38,8 @@ async def _obey(farm: Farm, words: list[str]) -> None:
             await farm.unplug(phone)
         case "plug_in", []:
             await farm.plug_in(phone)
+        case "reboot", []:
+            await farm.reboot(phone)
         case "cut", [count]:
             await farm.faults.begin(udid, fault_of("unplug_at_write", {"at_byte": count}))
         case "mute", [service]:

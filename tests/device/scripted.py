@@ -77,6 +77,7 @@ class ScriptedSession:
     def __init__(self, script: Script | None = None, memory_bytes: int = 8_021_032_960) -> None:
         self.script = script or Script()
         self.by_tunneld = False
+        self.boot: str | None = "boot-1"
         self.app_pid: int | None = None
         self.running: set[int] = set()
         self.launches: list[tuple[str, dict[str, str], list[str]]] = []
@@ -114,6 +115,10 @@ class ScriptedSession:
     async def physical_memory_bytes(self, *, deadline: Deadline) -> int:
         await self.script.step("physical_memory_bytes")
         return self._memory_bytes
+
+    async def boot_session(self, *, deadline: Deadline) -> str | None:
+        await self.script.step("boot_session")
+        return self.boot
 
     async def observe(self, pid: int, interval_ms: int, *, deadline: Deadline) -> None:
         await self.script.step("observe")

@@ -16,6 +16,7 @@ from orchestrator.domain.outcome import Cause
 from orchestrator.harness.models import witness_packages
 from orchestrator.runlog.documents import PlannedApp
 from orchestrator.runlog.events import read_events
+from orchestrator.runlog.merge import MergeCounts
 from orchestrator.soak.plan import Participants, make_plan
 from orchestrator.soak.run_directory import RunRecorder
 from orchestrator.soak.session import PhoneSession, SessionOrder
@@ -193,6 +194,27 @@ async def test_another_launch_at_the_port_is_not_ours(bench: Bench) -> None:
         findings = await bench.run()
     assert findings.cause_hint() is Cause.DEVICE_LOST
     assert app.resumed_from == []
+
+
+@pytest.mark.parametrize(("boot", "rebooted"), [("boot-2", True), ("boot-1", False), (None, None)])
+async def test_a_lost_phone_that_answers_again_is_asked_whether_it_had_restarted(
+    bench: Bench, boot: str | None, rebooted: bool | None
+) -> None:
+    bench.order = replace(bench.order, return_grace_s=0.05)
+    app = ScriptedApp(bench.link, LINES, then="silence")
+
+    async def lose() -> None:
+        await app.started.wait()
+        app.launch = "another"
+        bench.link.session.boot = boot
+        bench.link.session.tell(SessionLost("gone"))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(lose)
+        findings = await bench.run()
+    assert findings.cause_hint() is Cause.DEVICE_LOST
+    assert findings.rebooted is rebooted
+    assert findings.evidence_document(1, MergeCounts()).rebooted is rebooted
 
 
 @pytest.mark.parametrize(

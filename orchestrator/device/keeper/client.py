@@ -22,6 +22,7 @@ from orchestrator.device.keeper.buffer import EventBuffer
 from orchestrator.device.keeper.messages import (
     MAX_LINE_BYTES,
     Attached,
+    BootSession,
     Close,
     Failed,
     FromKeeper,
@@ -140,6 +141,11 @@ class KeeperClient:
         """Return sysmontap's `physMemSize`, in bytes."""
         return await self._number(PhysicalMemory, "memory", deadline)
 
+    async def boot_session(self, *, deadline: Deadline) -> str | None:
+        """Return the UUID of the phone's boot, None where it does not say."""
+        answer = await self._call(BootSession, "boot-session", deadline)
+        return answer if isinstance(answer, str) else None
+
     async def observe(self, pid: int, interval_ms: int, *, deadline: Deadline) -> None:
         """Start footprint events for one pid."""
         await self._call(
@@ -214,13 +220,13 @@ class KeeperClient:
         self, request: Callable[[int, float], Request], phase: str, deadline: Deadline
     ) -> int:
         value = await self._call(request, phase, deadline)
-        if value is None:
-            raise _host_error(self._alias, phase, "the keeper answered without a value")
+        if not isinstance(value, int):
+            raise _host_error(self._alias, phase, "the keeper answered without a number")
         return value
 
     async def _call(
         self, request: Callable[[int, float], Request], phase: str, deadline: Deadline
-    ) -> int | None:
+    ) -> int | str | None:
         if self._lost is not None:
             raise self._lost
         number = next(self._ids)
@@ -240,7 +246,7 @@ class KeeperClient:
                 self._abandoned.add(number)
         return self._value(reply)
 
-    def _value(self, reply: Result | Failed | None) -> int | None:
+    def _value(self, reply: Result | Failed | None) -> int | str | None:
         if isinstance(reply, Failed):
             raise reply.error(self._alias)
         if reply is None:

@@ -60,6 +60,13 @@ class PhysicalMemory(msgspec.Struct, frozen=True, tag="physical_memory"):
     limit_s: float
 
 
+class BootSession(msgspec.Struct, frozen=True, tag="boot_session"):
+    """Ask which boot the phone is in; the result is a UUID as text, or nothing."""
+
+    id: int
+    limit_s: float
+
+
 class Observe(msgspec.Struct, frozen=True, tag="observe"):
     """Start footprint events for a pid."""
 
@@ -93,7 +100,7 @@ class Result(msgspec.Struct, frozen=True, tag="result"):
     """A request went well."""
 
     id: int
-    value: int | None = None
+    value: int | str | None = None
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
@@ -124,7 +131,7 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
         )
 
 
-Request = Open | Launch | Kill | IsRunning | PhysicalMemory | Observe | Close
+Request = Open | Launch | Kill | IsRunning | PhysicalMemory | BootSession | Observe | Close
 FromKeeper = (
     Attached
     | Refused

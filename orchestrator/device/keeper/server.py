@@ -16,6 +16,7 @@ from orchestrator.device.keeper.lease import Lease, LeasePhase
 from orchestrator.device.keeper.messages import (
     MAX_LINE_BYTES,
     Attached,
+    BootSession,
     Close,
     Failed,
     FromKeeper,
@@ -81,6 +82,10 @@ class KeptSession(Protocol):
 
     async def physical_memory_bytes(self, *, deadline: Deadline) -> int:
         """Return `physMemSize`."""
+        ...
+
+    def boot_session(self) -> str | None:
+        """Return the UUID of the phone's boot, None where it does not say."""
         ...
 
     async def observe(self, pid: int, interval_ms: int, *, deadline: Deadline) -> None:
@@ -245,7 +250,7 @@ class KeeperServer:
         if isinstance(request, Close):
             self.end()
 
-    async def _perform(self, request: Request, deadline: Deadline) -> int | None:
+    async def _perform(self, request: Request, deadline: Deadline) -> int | str | None:
         match request:
             case Open():
                 return int(await self._open(deadline))
@@ -257,6 +262,8 @@ class KeeperServer:
                 return int(await self._session.is_running(request.pid, deadline=deadline))
             case PhysicalMemory():
                 return await self._session.physical_memory_bytes(deadline=deadline)
+            case BootSession():
+                return self._session.boot_session()
             case Observe():
                 await self._session.observe(request.pid, request.interval_ms, deadline=deadline)
             case Close():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import AsyncExitStack, aclosing, suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 MOST_NOTICES: Final = 1000  # of one session; a soak has some ten
 MEMORY_INTERVAL_MS: Final = 100  # one system row is all that is wanted
+_UUID: Final = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _NO_SUCH_PROCESS: Final = ("NSPOSIXErrorDomain", 3)
 
 
@@ -62,11 +64,13 @@ class DtxSession:
         self._sampling: anyio.CancelScope | None = None
         self._noticing: anyio.CancelScope | None = None
         self._over = False  # lost or closed: no further event
+        self._boot_session: str | None = None
 
     async def open(self, *, deadline: Deadline) -> bool:
         """Open tunnel and developer services; return whether a tunneld leads to them."""
         with translated(self._alias, "tunnel", "open", deadline):
             rsd, by_tunneld = await connect_rsd(self._stack, self._udid, self._tunneld)
+        self._boot_session = boot_session_of(rsd.peer_info)
         with translated(self._alias, "dvt", "open", deadline):
             provider = await self._stack.enter_async_context(DvtProvider(rsd))
             control = await self._stack.enter_async_context(WatchedProcessControl(provider))
@@ -113,6 +117,10 @@ class DtxSession:
         with translated(self._alias, "dvt", "memory", deadline):
             async with self._tap(MEMORY_INTERVAL_MS) as tap, aclosing(aiter(tap)) as rows:
                 return await _first_memory_size(rows)
+
+    def boot_session(self) -> str | None:
+        """Return the UUID of the phone's boot, as its service directory said."""
+        return self._boot_session
 
     async def observe(self, pid: int, interval_ms: int, *, deadline: Deadline) -> None:
         """Start footprint and exit events for one pid, in place of those for another."""
@@ -195,6 +203,13 @@ class _Services:
         self.provider = provider
         self.control = control
         self.info = info
+
+
+def boot_session_of(handshake: object) -> str | None:
+    """Return `BootSessionUUID` of a directory's handshake, None if it is not in it; hostile."""
+    properties = handshake.get("Properties") if isinstance(handshake, dict) else None
+    text = properties.get("BootSessionUUID") if isinstance(properties, dict) else None
+    return text.lower() if isinstance(text, str) and _UUID.fullmatch(text) else None
 
 
 def warning_of(payload: object) -> WarningNoticed | None:

@@ -64,6 +64,9 @@ class ScriptedKept:
         await self._call("physical_memory_bytes")
         return 8_021_032_960
 
+    def boot_session(self) -> str | None:
+        return "8d6e2a51-0000-4000-8000-000000000001"
+
     async def observe(self, pid: int, interval_ms: int, *, deadline: Deadline) -> None:
         await self._call(f"observe {pid} {interval_ms}")
 

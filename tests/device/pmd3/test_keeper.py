@@ -24,6 +24,7 @@ from orchestrator.device.events import (
 from orchestrator.device.keeper.broker import KeeperBroker
 from orchestrator.device.keeper.place import KeeperPlace, is_held, living, place_of, read_record
 from orchestrator.device.keeper.start import KeeperStarter
+from orchestrator.device.pmd3.developer import boot_session_of
 from orchestrator.device.pmd3.link import Pmd3Link
 from orchestrator.domain.deadline import Deadline
 from orchestrator.domain.errors import DeadlineExceededError, DeviceError
@@ -238,6 +239,31 @@ async def test_a_lost_cable_is_a_lost_session(
     again = await link.developer(deadline=soon())
     assert await again.physical_memory_bytes(deadline=soon()) > 0
     await again.aclose()
+
+
+async def test_a_restart_changes_the_boot_and_a_cable_does_not(
+    link: Pmd3Link, farm: FarmProcess
+) -> None:
+    boots = []
+    for order in (("unplug", "plug_in"), ("reboot",), ()):
+        session = await link.developer(deadline=soon())
+        boots.append(await session.boot_session(deadline=soon()))
+        await session.aclose()
+        for words in order:
+            farm.order(words, link.phone.udid)
+    before, after_cable, after_restart = boots
+    assert before is not None
+    assert after_cable == before
+    assert after_restart not in (None, before)
+
+
+@pytest.mark.parametrize(
+    "handshake",
+    [None, [], {}, {"Properties": []}, {"Properties": {"BootSessionUUID": 7}},
+     {"Properties": {"BootSessionUUID": "../../x"}}],
+)  # fmt: skip
+def test_a_boot_that_is_no_uuid_is_not_said(handshake: object) -> None:
+    assert boot_session_of(handshake) is None
 
 
 async def test_a_locked_phone_refuses_the_launch_with_its_own_cause(
