@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 import anyio.to_thread
+import msgspec
 
 from orchestrator.domain.deadline import Deadline
 from orchestrator.domain.errors import DeadlineExceededError, DeviceError
 from orchestrator.domain.outcome import Cause, Outcome, outcome_of
-from orchestrator.runlog.files import naming, write_document
+from orchestrator.runlog.documents import EvidenceDocument
+from orchestrator.runlog.files import naming, read_document, write_document
 from orchestrator.runlog.merge import AttemptMerge, MergeCounts
 from orchestrator.soak.gatekeeper import GateRefusedError
 from orchestrator.soak.ladder import restart, switch_power
@@ -156,7 +158,17 @@ async def _attempt(
     counts = await anyio.to_thread.run_sync(write_telemetry, attempt, paths.telemetry)
     write_document(paths.device, findings.device_document(order.phone))
     write_document(attempt.evidence, findings.evidence_document(number, counts))
+    before, now = journal.state.boot_before, findings.boot_session
+    if before is not None and now is not None:
+        _settle_restart(paths.attempt(number - 1).evidence, before != now)
     return findings
+
+
+def _settle_restart(evidence: Path, rebooted: bool) -> None:
+    """Add to the evidence of an earlier attempt what the next one shows: a phone boots slowly."""
+    document = read_document(evidence, EvidenceDocument)
+    if document.rebooted is None:
+        write_document(evidence, msgspec.structs.replace(document, rebooted=rebooted))
 
 
 async def _returned(order: SessionOrder, link: PhoneLink, stop: anyio.Event) -> bool:

@@ -65,6 +65,7 @@ class SessionState(msgspec.Struct, kw_only=True):
     facts: PhoneFacts | None = None  # as the session began
     physical_memory_bytes: int | None = None
     boot_session: str | None = None  # of the phone, at the launch
+    boot_before: str | None = None  # at the launch of the attempt before
     known_reports: list[str] = []  # keys of what was on the phone before the launch
     stream: StreamResult = msgspec.field(default_factory=StreamResult)
     windows: list[LaunchWindow] = []
@@ -115,5 +116,7 @@ class SessionJournal:
     def next_attempt(self) -> None:
         """Begin anew."""
         self.resumed = False
-        self.state = SessionState(attempt=self.state.attempt + 1)
+        self.state = SessionState(
+            attempt=self.state.attempt + 1, boot_before=self.state.boot_session
+        )
         self.save()

@@ -10,7 +10,9 @@ import pytest
 
 from orchestrator.domain.errors import DeadlineExceededError, DeviceError
 from orchestrator.domain.outcome import Cause
+from orchestrator.runlog.documents import EvidenceDocument
 from orchestrator.runlog.events import read_events
+from orchestrator.runlog.files import read_document
 from orchestrator.soak.attempts import is_worth_retrying, soak_phone
 from orchestrator.soak.findings import SessionFindings
 from orchestrator.soak.gatekeeper import GateRefusedError
@@ -22,6 +24,7 @@ from tests.soak.scripted_app import ScriptedApp, record
 from tests.soak.test_session import LINES, Bench, bench
 
 if TYPE_CHECKING:
+    from orchestrator.domain.deadline import Deadline
     from orchestrator.soak.attempts import PhoneResult
 
 __all__ = ["bench"]
@@ -62,6 +65,28 @@ async def test_a_lost_phone_that_returns_gets_a_second_attempt(
     assert paths.telemetry.read_bytes() == b"".join([*LINES, record(4, "bye")])
     retries = [e for e in read_events(bench.recorder.paths.events) if e.kind == "retry"]
     assert [event.attempt for event in retries] == [2]
+
+
+async def test_a_restart_that_only_the_next_attempt_shows_stands_in_the_evidence_of_the_first(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boots = iter(["boot-1", None, "boot-2"])  # launch, end of the first attempt, next launch
+
+    async def boot_session(*, deadline: Deadline) -> str | None:
+        return next(boots)
+
+    async def stay_open() -> None:
+        pass
+
+    monkeypatch.setattr(bench.link.session, "boot_session", boot_session)
+    ScriptedApp(bench.link, LINES)
+    fail_once(bench, monkeypatch, "launch", Cause.DEVICE_LOST)
+    with monkeypatch.context() as patch:
+        patch.setattr(bench.link.session, "aclose", stay_open)
+        assert (await soaked(bench, 1)).attempts == 2
+    paths = bench.recorder.paths.device(bench.order.phone.directory)
+    found = [read_document(attempt.evidence, EvidenceDocument) for attempt in paths.attempts()]
+    assert [evidence.rebooted for evidence in found] == [True, None]
 
 
 async def test_attempts_are_limited_by_the_policy(bench: Bench) -> None:

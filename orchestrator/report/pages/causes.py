@@ -157,7 +157,7 @@ _LAB: Final = (
     _page(
         Cause.DEVICE_REBOOTED,
         "The phone restarted during the soak",
-        "Its boot time moved, or a panic report lies in the soak's time.",
+        "The UUID or the time of its boot changed, or a panic report lies in the soak's time.",
         ("a kernel panic", "a system update", "an empty battery"),
         ("read the panic report", "switch automatic updates off"),
     ),
