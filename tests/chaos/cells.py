@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from tests.chaos.injections import (
     APP_PORT,
@@ -43,6 +43,7 @@ from tests.chaos.injections import (
 )
 
 PHASES: Final = ("discover", "install", "launch", "load", "decode", "collect")
+_RUNS: Final = ("load", "decode")
 GOES_ON: Final = frozenset({("PASS", "completed")})
 
 
@@ -70,6 +71,14 @@ class Cell:
         """Whether all phones of the farm have it, so that no other cell may share the run."""
         return any(step.injection in FARM_WIDE for step in self.steps)
 
+    @property
+    def restarts(self) -> Literal["running", "before"] | None:
+        """When the phone restarts: while its app runs, or before its launch."""
+        phases = [step.phase for step in self.steps if step.injection is REBOOT]
+        if not phases:
+            return None
+        return "running" if phases[0] in _RUNS else "before"
+
 
 def _one(injection: Injection, phase: str, ends: frozenset[tuple[str, str]] = GOES_ON) -> Cell:
     return Cell((Step(injection, phase),), ends)
@@ -79,7 +88,6 @@ def _lab(*causes: str) -> frozenset[tuple[str, str]]:
     return frozenset(("ERROR", cause) for cause in causes)
 
 
-_RUNS: Final = ("load", "decode")
 _BEFORE: Final = ("install", "launch")
 _BROKEN: Final = _lab("device_lost", "not_ready")  # by what the broken answer reads as
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.virtual.client import ask
 from tests.chaos.cells import settings_of
-from tests.end_to_end.fleet_process import FinishedRun, finish, start_fleet, wait_for
+from tests.end_to_end.fleet_process import FinishedRun, finish, read_json, start_fleet, wait_for
 
 if TYPE_CHECKING:
     import subprocess
@@ -40,6 +40,7 @@ class FaultyRun:
 
     run: FinishedRun
     ends: dict[str, tuple[str, str]]  # outcome and cause by the phone's number in the farm
+    restarted: set[str]  # numbers of the phones that are seen to have restarted
     lost_records: dict[str, int]  # journalled on the phone, missing in the telemetry
     took_s: float
 
@@ -74,7 +75,8 @@ def run_cells(cells: Sequence[Cell], folder: Path, farm: dict[str, Any]) -> Faul
     ask(Path(farm["control"]), do="mend", phone="all", kind=None)
     numbers = {udid: number for number, udid in udids.items()}
     ends = {numbers[p["udid"]]: (p["outcome"], p["cause"]) for p in run.summary["phones"]}
-    return FaultyRun(run, ends, _lost_records(run), time.monotonic() - began_s)
+    restarted = {number for udid, number in numbers.items() if _restarted(run, udid)}
+    return FaultyRun(run, ends, restarted, _lost_records(run), time.monotonic() - began_s)
 
 
 def _inject_in_time(
@@ -118,6 +120,11 @@ def _phases(output: Path, udid: str) -> list[str]:
     lines = [json.loads(line) for line in whole]
     found = [line for line in lines if line["kind"] == "phase" and line["udid"] == udid]
     return [line["facts"]["name"] for line in found]
+
+
+def _restarted(run: FinishedRun, udid: str) -> bool:
+    evidence = run.path.glob(f"devices/*-{udid[-8:]}/attempts/*/evidence.json")
+    return any(read_json(path)["rebooted"] for path in evidence)
 
 
 def _lost_records(run: FinishedRun) -> dict[str, int]:

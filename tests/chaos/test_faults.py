@@ -91,6 +91,11 @@ def check(group: Group, folder: Path) -> None:
         }
         assert wrong == {}, result.run.stdout
         assert set(ends.values()) == GOES_ON  # the healthy ones
+        restarts = {number_of(i): cell.restarts for i, cell in enumerate(group.cells)}
+        assert {
+            number for number, when in restarts.items() if when == "running"
+        } <= result.restarted
+        assert result.restarted <= {number for number, when in restarts.items() if when}
         assert set(result.lost_records.values()) == {0}
         assert list((folder / "home" / "state" / "runs").iterdir()) == []
     wait_for(lambda: processes_mentioning(str(folder)) == [], 60, "the end of every process")
