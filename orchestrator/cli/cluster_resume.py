@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.printing import note
+from orchestrator.domain.counting import counted
 from orchestrator.domain.errors import HeldError
 from orchestrator.runlog.documents import RunDocument
 from orchestrator.runlog.files import read_document
@@ -54,7 +55,7 @@ def resume_cluster_run(
         raise HeldError(f"run {document.run_id} goes on in process {owner.pid}")
     if document.ended_s is None:
         run = ClusterRun.left(folder, access)
-        note(f"run {document.run_id}: resumed, {len(run.plan.phones)} phones")
+        note(f"run {document.run_id}: resumed, {counted(len(run.plan.phones), 'phone')}")
         root, summary = anyio.run(partial(run.carried_out, stop=stop))
     else:
         note(f"run {document.run_id} had ended: its report is made again")

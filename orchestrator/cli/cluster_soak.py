@@ -26,6 +26,7 @@ from orchestrator.config.resolved import resolved_yaml
 from orchestrator.config.scenario import scenario_of, with_budget_of
 from orchestrator.device.discovery import normal_udid
 from orchestrator.device.selection import select
+from orchestrator.domain.counting import counted
 from orchestrator.domain.errors import HeldError, NoPhoneError
 from orchestrator.soak.ledger import Quarantine
 from orchestrator.soak.plan import Absence, Participants, make_plan, part_quarantined
@@ -165,6 +166,7 @@ def _begun(lab: ClusterLab, participants: Participants, package: AppPackage) -> 
     )
     hosts = len({phone.host for phone in plan.phones})
     note(
-        f"run {lab.run_id}: {len(plan.phones)} phones on {hosts} hosts, {package.planned.kind} app"
+        f"run {lab.run_id}: {counted(len(plan.phones), 'phone')} on {counted(hosts, 'host')}, "
+        f"{package.planned.kind} app"
     )
     return ClusterRun(lab.access, lab.config, plan, recorder, lab.scenario.duration_s)

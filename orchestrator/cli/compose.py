@@ -34,6 +34,7 @@ from orchestrator.config.scenario import scenario_of, with_budget_of
 from orchestrator.device.discovery import Expected, UsbmuxSource, discover
 from orchestrator.device.pmd3.browser import UsbmuxBrowser
 from orchestrator.device.selection import select
+from orchestrator.domain.counting import counted
 from orchestrator.domain.deadline import Deadline
 from orchestrator.domain.errors import NoPhoneError, UsageError
 from orchestrator.history.store import DATABASE_NAME
@@ -273,7 +274,7 @@ async def campaign(lab: Lab, participants: Participants, package: AppPackage) ->
         recorder = RunRecorder.begin(
             lab.options.output, plan, resolved_yaml(lab.config), virtual=lab.options.virtual
         )
-        note(f"run {lab.run_id}: {len(plan.phones)} phones, {package.planned.kind} app")
+        note(f"run {lab.run_id}: {counted(len(plan.phones), 'phone')}, {package.planned.kind} app")
         await Execution(
             config=lab.config,
             plan=plan,

@@ -13,6 +13,7 @@ from orchestrator.domain.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from orchestrator.evidence.collection import Copies
     from orchestrator.evidence.listing import Interest, Row
     from orchestrator.evidence.reports import ParsedReport
     from orchestrator.evidence.symbols import Symbolicator
@@ -47,23 +48,23 @@ def parse(
     """Read jetsam, crash and other diagnostic reports, whatever their names and state.
 
     Folders are walked, of a run directory those of its reports; copies of one incident are listed
-    once. Exits 0 whatever the files hold,
-    2 if a path is missing. Example: fleet crashlog parse runs/latest --app FleetHarness
+    once. Exits 0 whatever the files hold, 2 if a path is missing.
+    Example: fleet crashlog parse runs/latest --app FleetHarness
     """
-    from orchestrator.evidence.collection import collected
+    from orchestrator.evidence.collection import Copies, collected
     from orchestrator.evidence.listing import Interest
 
     for path in paths:
         if not path.exists():
             raise UsageError(f"{path}: no such file or folder")
     symbolicator = _symbolicator(dsym)
-    rows = _rows(
-        collected(_without_run_files(paths)), Interest(app_name, pid, product), symbolicator
-    )
+    copies = Copies()
+    reports = collected(_without_run_files(paths), copies)
+    rows = _rows(reports, Interest(app_name, pid, product), symbolicator)
     if json:
         _print_list(rows)
     else:
-        _print_digest(rows)
+        _print_digest(rows, copies)
 
 
 def _without_run_files(paths: Iterable[Path]) -> list[Path]:
@@ -113,7 +114,7 @@ def _print_list(rows: Iterable[Row]) -> None:
     print("[]" if separator == "[\n" else "\n]")
 
 
-def _print_digest(rows: Iterable[Row]) -> None:
+def _print_digest(rows: Iterable[Row], copies: Copies) -> None:
     from orchestrator.evidence.digest import digest_lines, total_line
 
     counts: dict[str, int] = {}
@@ -122,4 +123,4 @@ def _print_digest(rows: Iterable[Row]) -> None:
             print(line)
         label = "ignored" if row["ignored"] else str(row["kind"])
         counts[label] = counts.get(label, 0) + 1
-    print(total_line(counts))
+    print(total_line(counts, copies.count))

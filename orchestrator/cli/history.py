@@ -25,6 +25,7 @@ def history(
 
     Examples: fleet history; fleet history "iPhone 15 Pro"; fleet history memory.peak
     """
+    from orchestrator.domain.counting import counted
     from orchestrator.domain.errors import UsageError
     from orchestrator.history.store import DATABASE_NAME, History
     from orchestrator.history.trends import trends
@@ -37,7 +38,7 @@ def history(
     rows = trends(past, subject)
     if past and not rows and subject is not None:
         raise UsageError(
-            f"{subject} is no phone, model or check of the last {len(past)} runs",
+            f"{subject} is no phone, model or check of the last {counted(len(past), 'run')}",
             remedy="`fleet history` lists the phones, `fleet explain` the checks",
         )
     lines = [*(run_lines(past) if subject is None else []), *trend_lines(rows)]
@@ -47,13 +48,14 @@ def history(
 
 def _rebuild(database: Path, runs: Path) -> None:
     from orchestrator.cli.printing import note
+    from orchestrator.domain.counting import counted
     from orchestrator.domain.errors import UsageError
     from orchestrator.history.rebuild import rebuild
 
     if not runs.is_dir():
         raise UsageError(f"{runs} is no folder of runs")
     done = rebuild(database, runs)
-    note(f"recorded {len(done.recorded)} runs")
+    note(f"recorded {counted(len(done.recorded), 'run')}")
     for sentence in done.left_out:
         note(f"left out: {sentence}")
     if done.old_file is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from orchestrator.domain.counting import counted
 from orchestrator.domain.errors import UsageError
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ def prune(
         if delete:
             shutil.rmtree(run.folder)
     total_mb = sum(run.size_bytes for run in going) / 1e6
-    note(f"{len(going)} runs, {total_mb:.1f} MB{'' if delete else '; --delete deletes them'}")
+    offer = "" if delete else "; --delete deletes them"
+    note(f"{counted(len(going), 'run')}, {total_mb:.1f} MB{offer}")
 
 
 def _runs(output: Path) -> Iterator[OldRun]:

@@ -17,6 +17,7 @@ from orchestrator.cli.printing import note
 from orchestrator.cli.running import Execution
 from orchestrator.config.load import load_config
 from orchestrator.device.discovery import UsbmuxSource
+from orchestrator.domain.counting import counted
 from orchestrator.domain.errors import UsageError
 from orchestrator.runlog.documents import PlanDocument, RunDocument
 from orchestrator.runlog.files import read_document
@@ -140,7 +141,7 @@ async def _go_on(left: LeftRun, stack: AsyncExitStack, *, stop: bool) -> None:
     private = left.private.read()
     signals = stack.enter_context(caught_signals())
     recorder = RunRecorder.reopen(left.paths)
-    note(f"run {left.run.run_id}: resumed, {len(left.plan.phones)} phones")
+    note(f"run {left.run.run_id}: resumed, {counted(len(left.plan.phones), 'phone')}")
     execution = Execution(
         config=left.config,
         plan=left.plan,

@@ -16,6 +16,7 @@ from orchestrator.cli.resuming import LeftRun, go_on
 from orchestrator.cli.running import Execution
 from orchestrator.config.load import load_config
 from orchestrator.device.discovery import UsbmuxSource
+from orchestrator.domain.counting import counted
 from orchestrator.domain.errors import UsageError
 from orchestrator.runlog.manifest import write_manifest
 from orchestrator.soak.lock_keys import USBMUX_ENVIRONMENT, lock_key
@@ -85,7 +86,8 @@ async def _executed(place: SliceFolder, order: Slice, config: FleetConfig, app: 
     state.begin(RunState(str(place.run.root.absolute()), usbmux, order.until_s), app)
     with caught_signals() as signals:
         recorder = RunRecorder.begin(place.output, order.plan, order.config_yaml, virtual=False)
-        note(f"run {order.run_id}: {len(order.plan.phones)} phones, {order.plan.app.kind} app")
+        phones = counted(len(order.plan.phones), "phone")
+        note(f"run {order.run_id}: {phones}, {order.plan.app.kind} app")
         await Execution(
             config=config,
             plan=order.plan,

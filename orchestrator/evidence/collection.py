@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from orchestrator.evidence.parse import incident_key, read_reports
@@ -14,12 +15,20 @@ if TYPE_CHECKING:
     from orchestrator.evidence.reports import ParsedReport
 
 
-def collected(paths: Sequence[Path]) -> Iterator[ParsedReport]:
+@dataclass(slots=True)
+class Copies:
+    """How many reports were not yielded because they say one incident again."""
+
+    count: int = 0
+
+
+def collected(paths: Sequence[Path], copies: Copies | None = None) -> Iterator[ParsedReport]:
     """Yield every incident below some paths once; its first readable copy, else its first.
 
     Unreadable reports wait for a readable copy until the end; of all others only the incident is
-    remembered.
+    remembered. `copies`, where given, is complete once the last report was yielded.
     """
+    left_out = copies if copies is not None else Copies()
     seen: set[int] = set()  # hashes: 10,000 reports then cost less than a megabyte
     waiting: dict[str, ParsedReport] = {}
     for path in files_below(paths):
@@ -27,7 +36,9 @@ def collected(paths: Sequence[Path]) -> Iterator[ParsedReport]:
             key = incident_key(report)
             if key is None:
                 yield report
-            elif isinstance(report, Unparsed):
+                continue
+            left_out.count += hash(key) in seen or key in waiting
+            if isinstance(report, Unparsed):
                 waiting.setdefault(key, report)
             elif hash(key) not in seen:
                 seen.add(hash(key))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from orchestrator.domain.counting import counted
 from orchestrator.evidence.describe import printable
 
 if TYPE_CHECKING:
@@ -23,11 +24,13 @@ def digest_lines(row: Row) -> Iterator[str]:
         yield f"    at {printable(str(frame))}"
 
 
-def total_line(counts: Mapping[str, int]) -> str:
-    """Return how many reports there were of which kind."""
+def total_line(counts: Mapping[str, int], copies: int = 0) -> str:
+    """Return how many reports there were of which kind, and how many copies were passed over."""
     total = sum(counts.values())
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
-    return f"{total} report{'' if total == 1 else 's'}{f': {kinds}' if kinds else ''}"
+    listed = f"{counted(total, 'report')}{f': {kinds}' if kinds else ''}"
+    noun = "copy" if copies == 1 else "copies"
+    return f"{listed}; {copies:,} {noun} of the same incident not listed" if copies else listed
 
 
 def _sentence(row: Row) -> str:

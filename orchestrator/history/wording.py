@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.domain.counting import counted
 from orchestrator.history.comparison import Comparison, Finding, Line
 from orchestrator.history.sparkline import sparkline
 
@@ -22,7 +23,7 @@ def run_lines(runs: Sequence[RunEntry]) -> list[str]:
     """Return one line per run: id, when, outcome, phones."""
     return [
         f"{printable(run.run_id)}  {_when(run.started_s)}  {printable(run.outcome):<7}  "
-        f"{len(run.phones)} phones"
+        f"{counted(len(run.phones), 'phone')}"
         for run in runs
     ]
 
@@ -73,7 +74,7 @@ def _line(line: Line) -> list[str]:
 
 
 def _test(line: Line) -> str:
-    runs = f"{line.candidate.runs} runs against {line.base.runs}"
+    runs = f"{counted(line.candidate.runs, 'run')} against {line.base.runs:,}"
     shown = line.difference
     if shown is None:
         return f"{runs}: the noise is not known; add runs of the same kind, or a baseline of many"
@@ -93,14 +94,15 @@ def _extremes(spread: Spread, line: Line) -> str:
 
 def verdict_line(comparison: Comparison) -> str:
     """Return the comparison in one sentence."""
+    measures = counted(len(comparison.lines), "measure")
     if comparison.worse:
-        return f"REGRESSION in {len(comparison.worse)} of {len(comparison.lines)} measures"
+        return f"REGRESSION in {len(comparison.worse)} of {measures}"
     if comparison.conclusive:
         return "no regression"
     few = sum(line.finding is Finding.TOO_FEW_RUNS for line in comparison.lines)
     return (
-        f"inconclusive: {len(comparison.refusals)} phones refused, "
-        f"{few} of {len(comparison.lines)} measures with too few runs"
+        f"inconclusive: {counted(len(comparison.refusals), 'phone')} refused, "
+        f"{few} of {measures} with too few runs"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.domain.counting import counted
 from orchestrator.live.concern import memory_share
 
 if TYPE_CHECKING:
@@ -144,8 +145,7 @@ def phases_counted(phones: Sequence[PhoneLive]) -> str:
 
 def phones_counted(phones: Sequence[PhoneLive]) -> str:
     """Return how many phones there are and what they do."""
-    noun = "phone" if len(phones) == 1 else "phones"
-    return f"{len(phones)} {noun}: {phases_counted(phones)}"
+    return f"{counted(len(phones), 'phone')}: {phases_counted(phones)}"
 
 
 def share_done(run: RunLive) -> float | None:

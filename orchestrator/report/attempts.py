@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.report.wording import counted
+from orchestrator.domain.counting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

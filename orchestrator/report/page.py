@@ -9,6 +9,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from orchestrator.domain.counting import counted
 from orchestrator.report.chart.figure import NARROW, WIDE, drawn
 from orchestrator.report.coverage import coverage_of
 from orchestrator.report.last_green import Change, changes
@@ -16,7 +17,6 @@ from orchestrator.report.summary_md import marks_of
 from orchestrator.report.timeline import described
 from orchestrator.report.wording import (
     brief,
-    counted,
     duration,
     mebibytes,
     name,

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.report.wording import MIB, counted, duration, mebibytes
+from orchestrator.domain.counting import counted
+from orchestrator.report.wording import MIB, duration, mebibytes
 from orchestrator.verdict.series import Bucket
 
 if TYPE_CHECKING:

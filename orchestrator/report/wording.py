@@ -83,11 +83,6 @@ def _number(value: float | str) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 
-def counted(count: int, noun: str) -> str:
-    """Return `1 trim`, `1,234 trims`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def duration(seconds: float | None) -> str:
     """Return a span as `1 h 02 min`, `2 min 05 s` or `3.4 s`; an em dash for none."""
     if seconds is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.evidence.collection import collected, files_below
+from orchestrator.evidence.collection import Copies, collected, files_below
 from orchestrator.evidence.parse import read_reports
 from orchestrator.evidence.reports import CrashReport, JetsamReport, Unparsed
 from orchestrator.evidence.scan import LONGEST_VALUE
@@ -23,8 +23,10 @@ MIB = 1 << 20
 
 
 def test_copies_of_one_incident_are_yielded_once() -> None:
-    found = list(collected([FIXTURES / "J09_same_incident"]))
+    copies = Copies()
+    found = list(collected([FIXTURES / "J09_same_incident"], copies))
     assert [type(one) for one in found] == [JetsamReport]
+    assert copies.count == len(list((FIXTURES / "J09_same_incident").iterdir())) - 1
 
 
 def test_a_readable_copy_is_preferred_wherever_it_lies(tmp_path: Path) -> None:
@@ -32,7 +34,9 @@ def test_a_readable_copy_is_preferred_wherever_it_lies(tmp_path: Path) -> None:
     (tmp_path / "a.ips").write_bytes(whole[:-40])
     (tmp_path / "b.ips.synced").write_bytes(whole)
     (tmp_path / "c").write_bytes(whole[:-50])
-    (found,) = collected([tmp_path])
+    copies = Copies()
+    (found,) = collected([tmp_path], copies)
+    assert copies.count == 2
     assert (type(found), found.header.file) == (JetsamReport, str(tmp_path / "b.ips.synced"))
 
 
@@ -72,7 +76,7 @@ def test_a_file_that_vanishes_is_unreadable_not_an_error(tmp_path: Path) -> None
 CHILD = """
 import sys
 from pathlib import Path
-from orchestrator.evidence.collection import collected
+from orchestrator.evidence.collection import Copies, collected
 
 def highest_mib():
     try:

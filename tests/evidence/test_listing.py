@@ -325,3 +325,10 @@ def test_the_digest_is_for_people(content: bytes, words: str) -> None:
 def test_the_total_counts_kinds() -> None:
     assert total_line({"jetsam": 2, "crash": 1}) == "3 reports: 1 crash, 2 jetsam"
     assert total_line({}) == "0 reports"
+
+
+def test_the_total_says_how_many_copies_are_not_listed() -> None:
+    assert (
+        total_line({"crash": 1}, 1) == "1 report: 1 crash; 1 copy of the same incident not listed"
+    )
+    assert total_line({"crash": 1}, 2).endswith("; 2 copies of the same incident not listed")

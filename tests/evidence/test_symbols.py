@@ -85,5 +85,5 @@ def test_a_path_without_symbols_is_refused(tmp_path: Path) -> None:
 
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "symbolic", None)
-    with pytest.raises(UnusableSymbolsError, match=r"fleet-soak\[symbols\]"):
+    with pytest.raises(UnusableSymbolsError, match=r"\.\[symbols\]"):
         Symbolicator.opened([DSYM])

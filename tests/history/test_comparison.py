@@ -62,8 +62,10 @@ def test_phones_that_lab_errors_ended_are_not_measured() -> None:
 def test_one_run_against_one_is_inconclusive_and_says_so() -> None:
     comparison = compare([run(9, phone(100.0))], [run(1)])
     assert [line.finding for line in comparison.lines] == [Finding.TOO_FEW_RUNS]
-    assert verdict_line(comparison).startswith("inconclusive")
-    assert "the noise is not known" in comparison_lines(comparison)[1]
+    assert verdict_line(comparison) == (
+        "inconclusive: 0 phones refused, 1 of 1 measure with too few runs"
+    )
+    assert comparison_lines(comparison)[1].startswith("    1 run against 1: the noise is not known")
 
 
 def test_recorded_runs_of_another_build_tell_the_noise() -> None:
