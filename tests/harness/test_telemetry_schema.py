@@ -40,7 +40,8 @@ def test_every_record_of_a_full_soak_is_valid(launch: Callable[..., StandIn]) ->
     app = launch()
     client = app.connect()
     client.hello()
-    app.start(client, warnings=[{"at_token": 50}], stop_after_tokens=None, speed=slow())
+    endless = {"stop_after_tokens": None, "duration_s": 3600.0, "speed": slow()}
+    app.start(client, warnings=[{"at_token": 50}], **endless)
     app.await_journal(b'"kind":"evict"')
     app.await_journal(b'"purpose":"resume"')  # only a state that is alive goes in the background
     app.condition(n=1, event="battery", level_percent=50, charging=False)
