@@ -30,9 +30,10 @@ def set_(
 
     Example: fleet baseline set main runs/2026*
     """
+    from orchestrator.cli.living import resolve_ended
     from orchestrator.config.fields import check_alias
+    from orchestrator.domain.counting import counted
     from orchestrator.domain.errors import UsageError
-    from orchestrator.history.resolution import resolve
     from orchestrator.history.store import DATABASE_NAME, History
 
     try:
@@ -40,10 +41,9 @@ def set_(
     except ValueError as error:
         raise UsageError(f"a baseline's name: {error}") from error
     history = History(runs / DATABASE_NAME)
-    run_ids = [entry.run_id for each in run for entry in resolve(history, each)]
+    run_ids = [entry.run_id for each in run for entry in resolve_ended(history, each)]
     history.set_baseline(name, run_ids)
-    count = len(set(run_ids))
-    print(f"{name}: {count} run{'' if count == 1 else 's'}")
+    print(f"{name}: {counted(len(set(run_ids)), 'run')}")
 
 
 @app.command()

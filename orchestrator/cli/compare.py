@@ -29,15 +29,15 @@ def compare(
     Exit codes: 0 no regression, 1 regression, 4 refused or too few runs to tell.
     Example: fleet compare runs/latest main
     """
+    from orchestrator.cli.living import resolve_ended
     from orchestrator.config.load import load_config
     from orchestrator.history.comparison import compare as compared
-    from orchestrator.history.resolution import resolve
     from orchestrator.history.store import DATABASE_NAME, History
     from orchestrator.history.wording import comparison_lines, verdict_line
 
     history = History(runs / DATABASE_NAME)
     limits = load_config(config).regression.max_loss_percent if config else {}
-    candidate, known = resolve(history, run), resolve(history, base)
+    candidate, known = resolve_ended(history, run), resolve_ended(history, base)
     result = compared(candidate, known, history.runs(), max_loss_percent=limits)
     for line in (*comparison_lines(result), verdict_line(result)):
         print(line)

@@ -27,8 +27,9 @@ def report(
     reports are written, whatever they say. Example: fleet report runs/latest
     """
     from orchestrator.cli.lineage import reported
+    from orchestrator.cli.living import refuse_while_it_runs
 
-    _refuse_while_it_runs(run)
+    refuse_while_it_runs(run)
     summary = reported(run)
     if github:
         _tell_github(run)
@@ -36,29 +37,6 @@ def report(
         print_json(summary)
     else:
         print_report(run, summary)
-
-
-def _refuse_while_it_runs(run: Path) -> None:
-    """Refuse a run that goes on: judged now it reads as ABORTED, to the live view and to history.
-
-    Raises:
-        UsageError: Naming what shows it meanwhile.
-    """
-    from orchestrator.cli.owner import owner_lives
-    from orchestrator.domain.errors import UsageError
-    from orchestrator.runlog.documents import RunDocument
-    from orchestrator.runlog.files import read_document
-    from orchestrator.runlog.layout import RunPaths
-
-    file = RunPaths(run).run
-    if not file.exists():
-        return  # the report itself says what is missing
-    document = read_document(file, RunDocument)
-    if document.ended_s is None and owner_lives(document):
-        raise UsageError(
-            f"run {document.run_id} still goes on, its report is made at its end",
-            remedy=f"`fleet watch {run}` shows it, `fleet stop {run}` ends it now",
-        )
 
 
 def _tell_github(run: Path) -> None:

@@ -111,6 +111,9 @@ Number = Annotated[
 ]  # a float may be written 45
 Positive = Annotated[Number, Field(gt=0)]
 NotNegative = Annotated[Number, Field(ge=0)]
+# Far above what any phone decodes or prefills: beyond it, somebody slipped on a key.
+DecodeRate = Annotated[Number, Field(gt=0, le=100_000)]  # tokens/s
+PrefillRate = Annotated[Number, Field(gt=0, le=10_000_000)]  # tokens/s
 Percent = Annotated[Number, Field(ge=0, le=100)]
 WholePercent = Annotated[int, Field(ge=0, le=100)]
 Count = Annotated[int, Field(ge=0)]

@@ -18,6 +18,7 @@ from orchestrator.config.fields import (
     Alias,
     CheckId,
     Count,
+    DecodeRate,
     MeasureName,
     MemoryClassName,
     ModelName,
@@ -26,6 +27,7 @@ from orchestrator.config.fields import (
     Percent,
     Positive,
     PositiveCount,
+    PrefillRate,
     Udid,
     VersionPattern,
     VersionText,
@@ -213,8 +215,8 @@ class PolicyBlock(Block):
 class WorkloadBlock(Block):
     """Overrides of the scenario's workload; null keeps the scenario's own value."""
 
-    decode_tokens_per_s: Positive | None = None
-    prefill_tokens_per_s: Positive | None = None
+    decode_tokens_per_s: DecodeRate | None = None
+    prefill_tokens_per_s: PrefillRate | None = None
     min_prompt_ids: PositiveCount | None = None
     max_prompt_ids: PositiveCount | None = None
     turn_limit_tokens: PositiveCount | None = None

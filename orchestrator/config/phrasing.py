@@ -29,14 +29,19 @@ _PHRASES: Final[Mapping[str, Callable[[_Context], str]]] = {
     "too_long": lambda given: f"at most {given['max_length']} entries are expected",
     "greater_than": lambda given: f"more than {given['gt']:g} is expected",
     "greater_than_equal": lambda given: f"{given['ge']:g} or more is expected",
-    "less_than": lambda given: f"less than {given['lt']:g} is expected",
-    "less_than_equal": lambda given: f"{given['le']:g} or less is expected",
+    "less_than": lambda given: f"less than {_number(given['lt'])} is expected",
+    "less_than_equal": lambda given: f"{_number(given['le'])} or less is expected",
     "literal_error": lambda given: f"{given['expected']} is expected",
     "enum": lambda given: f"{given['expected']} is expected",
     "string_pattern_mismatch": lambda given: f"text that matches {given['pattern']} is expected",
     "string_too_short": lambda given: f"at least {given['min_length']} characters are expected",
     "string_too_long": lambda given: f"at most {given['max_length']} characters are expected",
 }
+
+
+def _number(value: float) -> str:
+    """Return `5`, `0.5`, `10,000,000`."""
+    return f"{value:,g}" if abs(value) < 1e6 else f"{value:,.0f}"
 
 
 def phrase(detail: ErrorDetails) -> str:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from orchestrator.cli.living import resolve_ended
 from orchestrator.cli.report import report
 from orchestrator.domain.errors import RunDirectoryError, UsageError
+from orchestrator.history.store import DATABASE_NAME, History
 from orchestrator.soak.locks import Claim, LockKey, phones_held
 from tests.report.runs import write_run
 
@@ -26,7 +28,12 @@ def test_a_run_that_goes_on_is_not_reported_as_aborted(
     with phones_held([LockKey("u", "a")], Claim("r", 60.0), folder=locks):
         with pytest.raises(UsageError, match=r"still goes on.*fleet watch"):
             report(run.root)
+        history = History(tmp_path / DATABASE_NAME)
+        with pytest.raises(UsageError, match=r"still goes on.*fleet watch.*fleet stop"):
+            resolve_ended(history, str(run.root))
         assert not run.paths.summary_json.exists()
+    with pytest.raises(RunDirectoryError, match=r"no summary\.json.*fleet report"):
+        resolve_ended(history, str(run.root))
     report(run.root)  # its process is gone: what it left is reported
     assert run.paths.summary_json.exists()
 

@@ -180,6 +180,14 @@ def test_settings_override_the_file_and_are_refused_by_their_own_name(tmp_path: 
             "gate.min_battery_percent=full",
             "--set gate.min_battery_percent: a number is expected, 'full'",
         ),
+        (
+            "workload.decode_tokens_per_s=99999999999999999999",
+            "--set workload.decode_tokens_per_s: 100,000 or less is expected, ",
+        ),
+        (
+            "workload.prefill_tokens_per_s=100000000",
+            "--set workload.prefill_tokens_per_s: 10,000,000 or less is expected, ",
+        ),
         ("virtual.phones=[]", "--set virtual.phones: at least one virtual phone is needed, []"),
         (
             "virtual.phones=[{model: iPhone 3}]",

@@ -67,3 +67,12 @@ def test_an_unknown_word_names_its_neighbours() -> None:
         page_of("trim.schedule")
     with pytest.raises(UsageError, match="`fleet explain` lists all words"):
         page_of("?!")
+
+
+def test_a_part_of_a_word_names_all_that_have_it() -> None:
+    with pytest.raises(UsageError) as refused:
+        page_of("jetsam")
+    for cause in ("jetsam_per_process_limit", "jetsam_system_pressure"):
+        assert cause in str(refused.value)
+    with pytest.raises(UsageError, match=r"Near it: jetsam_system_pressure"):
+        page_of("system_pressure")

@@ -16,12 +16,14 @@ from orchestrator.report.pages.scenarios import scenario_pages
 from orchestrator.verdict.catalog import CATALOG
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from orchestrator.mlpackage.lint.rule import Rule
     from orchestrator.verdict.check import CheckInfo
 
 CHECK_KIND: Final = "check"
+_SHORTEST_PART: Final = 3  # characters: shorter ones are in every other name
+_MOST_NEAR: Final = 8
 RULE_KIND: Final = "rule of `fleet model lint`"
 
 
@@ -81,12 +83,20 @@ def page_of(word: str) -> Page:
     found = by_plain.get(_plain(word))
     if found is not None:
         return found
-    near = difflib.get_close_matches(_plain(word), by_plain, n=3, cutoff=0.5)
-    names = ", ".join(by_plain[name].name for name in near)
+    names = ", ".join(by_plain[name].name for name in _near(_plain(word), by_plain))
     raise UsageError(
         f"there is no page about {word!r}",
         remedy=f"Near it: {names}" if names else "`fleet explain` lists all words",
     )
+
+
+def _near(word: str, names: Iterable[str]) -> list[str]:
+    """Return the names that begin with a word, those that hold it, and those spelled like it."""
+    known = list(names)
+    holding = [name for name in known if len(word) >= _SHORTEST_PART and word in name]
+    holding.sort(key=lambda name: not name.startswith(word))  # stable: else the pages' order
+    like = difflib.get_close_matches(word, known, n=3, cutoff=0.5)
+    return list(dict.fromkeys([*holding[:_MOST_NEAR], *like]))
 
 
 def _plain(word: str) -> str:
