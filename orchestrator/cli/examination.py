@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from orchestrator.config.model import FleetConfig
-    from orchestrator.device.discovery import Discovery
+    from orchestrator.device.discovery import DeadSource, Discovery
     from orchestrator.domain.phone import Phone
     from orchestrator.soak.doctor.check import Diagnosis, DoctorCheck
 
@@ -86,14 +86,18 @@ async def examine(
 
 
 def _source_checks(bench: _Bench, found: Discovery) -> list[DoctorCheck]:
-    dead = {entry.source: entry.reason for entry in found.dead_sources}
-    remedy = "Start usbmuxd, or correct the source's address"
+    dead = {entry.source: entry for entry in found.dead_sources}
     return [
-        failed(HOST, "usbmuxd", dead[source.name], "usbmuxd_dead", remedy)
+        _dead_source(dead[source.name])
         if source.name in dead
         else ok(HOST, "usbmuxd", f"{source.name}: answers at {real_address(source.address)}")
         for source in bench.sources
     ]
+
+
+def _dead_source(dead: DeadSource) -> DoctorCheck:
+    remedy = dead.remedy or "Start usbmuxd, or correct the source's address in fleet.yaml"
+    return failed(HOST, "usbmuxd", f"{dead.source}: {dead.facts}", "usbmuxd_dead", remedy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,7 +116,8 @@ class LazyGroup(LightGroup):
 def dress(command: Command) -> None:
     """Give a command and those below it the exit codes, and leave completion to `fleet` itself."""
     command.params = [param for param in command.params if param.name not in _COMPLETION]
-    command.epilog = command.epilog or EPILOG
+    own_codes = "Exit codes:" in (command.help or "")  # a second, general list would contradict it
+    command.epilog = command.epilog or ("`fleet explain CODE` says more." if own_codes else EPILOG)
     if command.help and not command.short_help:
         # Given so, a list of commands wraps a sentence; else it is cut off with dots.
         command.short_help = " ".join(command.help.split("\n\n")[0].split())
@@ -124,6 +125,8 @@ def dress(command: Command) -> None:
         dress(below)
 
 
+# Commands whose run `fleet resume` goes on with, after an error of this computer's files.
+_CARRY_OUT_RUNS: Final = frozenset({"soak", "resume", "retry"})
 _COMPLETION: Final = ("install_completion", "show_completion")
 
 app = typer.Typer(
@@ -209,7 +212,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(ExitCode.INCONCLUSIVE)
     except Exception as error:  # noqa: BLE001 - a traceback shown to a user is a defect
-        known = told(error)
+        known = told(error, of_run=not _CARRY_OUT_RUNS.isdisjoint(sys.argv[1:2]))
         if known is not None:
             print(one_line(str(known)), file=sys.stderr)
             sys.exit(known.exit_code)

@@ -43,6 +43,8 @@ Key = Annotated[Path | None, typer.Option(help=KEY_HELP)]
 def signoff() -> None:
     """Hold a release policy against runs; write a signed bundle, or say all that is missing.
 
+    With runs: --release names the version, --require the policy (default fleet.yaml); `fleet
+    signoff make --help` shows every option.
     Example: fleet signoff runs/2026* --release 2.3.0 --require policy.yaml
     """
 

@@ -76,7 +76,9 @@ class DeadSource:
     """A usbmuxd that could not be asked."""
 
     source: str
-    reason: str
+    reason: str  # a whole sentence, remedy included
+    facts: str = ""  # what happened alone
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +161,7 @@ async def _attached(
         try:
             lists[source.name] = await browser.attachments(source, deadline=limited)
         except DeviceError as error:
-            dead[source.name] = DeadSource(source.name, str(error))
+            dead[source.name] = DeadSource(source.name, str(error), error.facts, error.remedy)
 
     async with anyio.create_task_group() as tasks:
         for source in sources:

@@ -121,27 +121,31 @@ def is_disk_error(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno in _DISK_ERRORS
 
 
-def told(error: BaseException) -> FleetError | None:
+def told(error: BaseException, *, of_run: bool = True) -> FleetError | None:
     """Return what to tell a person about an error, None where it is a defect of this program.
 
-    Sessions run side by side: their errors come in groups, of which the first is told.
+    Sessions run side by side: their errors come in groups, of which the first is told. `of_run`:
+    whether a run was carried out, with which `fleet resume` goes on.
     """
     if isinstance(error, FleetError):
         return error
     if isinstance(error, BaseExceptionGroup):
-        return next(filter(None, map(told, error.exceptions)), None)
+        found = (told(one, of_run=of_run) for one in error.exceptions)
+        return next(filter(None, found), None)
     if not isinstance(error, OSError) or error.errno is None:
         return None
     if is_disk_error(error):
         return HostFileError(
             f"this computer cannot write{_named(error)}: {error.strerror}",
-            remedy="Make room where output and runs go; `fleet resume` goes on with a run",
+            remedy="Make room where output and runs go"
+            + ("; `fleet resume` goes on with a run" if of_run else ""),
         )
     if error.filename is None:
         return None
     return HostFileError(
         f"this computer's file{_named(error)}: {error.strerror}",
-        remedy="If the run's folder was moved or replaced, put it back, then `fleet resume`",
+        remedy="If the run's folder was moved or replaced, put it back"
+        + (", then `fleet resume`" if of_run else ""),
     )
 
 

@@ -24,6 +24,18 @@ def test_every_command_has_an_example_and_the_exit_codes() -> None:
     assert [path for path in crowded if path != "fleet"] == []
 
 
+def test_a_command_has_one_list_of_exit_codes() -> None:
+    texts = {path: help_of(path, command) for path, command in walk(root())}
+    assert [path for path, text in texts.items() if text.count("Exit codes:") > 1] == []
+    assert "0 every phone measured" in texts["fleet calibrate"]
+
+
+def test_the_help_of_signoff_names_what_a_sign_off_needs() -> None:
+    text = next(help_of(path, one) for path, one in walk(root()) if path == "fleet signoff")
+    assert "--release names the version" in text
+    assert "--require the policy" in text
+
+
 def test_lists_of_commands_are_not_cut_off() -> None:
     texts = {path: help_of(path, command) for path, command in walk(root())}
     cut = [path for path, text in texts.items() if re.search(r"[\w,]\.\.\.$", text, re.MULTILINE)]

@@ -64,6 +64,23 @@ def test_output_to_a_full_disk_is_one_line_and_a_code(tmp_path: Path, words: lis
     assert "internal error" not in done.stderr
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+def test_a_command_that_runs_nothing_advises_no_resume(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [str(FLEET), "explain", "4"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**environment(tmp_path), "PYTHONUNBUFFERED": "1"},  # the write fails, no flush
+            check=False,
+            timeout=60,
+        )
+    assert done.returncode == 4
+    assert "No space left on device" in done.stderr
+    assert "fleet resume" not in done.stderr
+
+
 @pytest.mark.deep
 @pytest.mark.timeout(400)
 def test_a_disk_that_fills_up_ends_the_run_with_a_lab_error(
