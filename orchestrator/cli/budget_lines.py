@@ -37,12 +37,12 @@ def heading(demand: Demand, *, entitled: bool, headroom: str) -> Iterator[str]:
     )
 
 
-def rows_of(found: Sequence[Ceiling], demand: Demand) -> Iterator[str]:
-    """Yield one line per phone, for files and pipes."""
+def blocks(found: Sequence[Ceiling], demand: Demand) -> Iterator[str]:
+    """Yield a block per phone, one `label: value` a line, for files and pipes."""
     for ceiling in found:
-        cells = _cells(ceiling, demand)
-        model = cells.pop("model")
-        yield f"{model}: " + "; ".join(f"{name} {text}" for name, text in cells.items())
+        yield ""
+        for label, text in _cells(ceiling, demand).items():
+            yield f"{label}: {text}"
 
 
 def table(found: Sequence[Ceiling], demand: Demand, width: int) -> Iterator[str]:

@@ -29,7 +29,13 @@ from orchestrator.device.selection import select
 from orchestrator.domain.counting import counted
 from orchestrator.domain.errors import HeldError, NoPhoneError
 from orchestrator.soak.ledger import Quarantine
-from orchestrator.soak.plan import Absence, Participants, make_plan, part_quarantined
+from orchestrator.soak.plan import (
+    Absence,
+    Participants,
+    lowered_budgets,
+    make_plan,
+    part_quarantined,
+)
 from orchestrator.soak.run_directory import RunRecorder, new_run_id
 from orchestrator.soak.run_state import RunState
 from orchestrator.soak.work_folder import work_folder
@@ -154,6 +160,8 @@ def _begun(lab: ClusterLab, participants: Participants, package: AppPackage) -> 
         package.planned,
         packages,
     )
+    for sentence in lowered_budgets(lab.config.policy, (one.expected for one in plan.phones)):
+        note(sentence)
     state = coordinator_state(lab.run_id)
     run = (lab.options.output / lab.run_id).absolute()
     state.begin(RunState(str(run), None, lab.options.until_s), package.ipa)

@@ -42,7 +42,13 @@ from orchestrator.soak.farm import FarmSpec, virtual_phones
 from orchestrator.soak.ledger import Ledger
 from orchestrator.soak.lock_keys import USBMUX_ENVIRONMENT, lock_key
 from orchestrator.soak.locks import Claim
-from orchestrator.soak.plan import Absence, Participants, make_plan, part_quarantined
+from orchestrator.soak.plan import (
+    Absence,
+    Participants,
+    lowered_budgets,
+    make_plan,
+    part_quarantined,
+)
 from orchestrator.soak.run_directory import RunRecorder, new_run_id
 from orchestrator.soak.run_state import RunState, RunStateFolder
 from orchestrator.soak.session import longest_s
@@ -268,6 +274,8 @@ async def campaign(lab: Lab, participants: Participants, package: AppPackage) ->
         packages,
         calibrated_limits(lab.options.history, lab.config, participants.phones),
     )
+    for sentence in lowered_budgets(lab.config.policy, (one.expected for one in plan.phones)):
+        note(sentence)
     state = _private_state(lab, package)
     files = [lab.folder / name for name in (VIRTUAL_LOG, VIRTUAL_EVENTS)]
     with caught_signals() as signals:

@@ -48,7 +48,7 @@ def budget(
     From packages, or from plain numbers. Example: fleet model budget --layers 32 --kv-heads 32
     --head-dim 128 --length 2048 --weights-gb 1.7
     """
-    from orchestrator.cli.budget_lines import heading, rows_of, table
+    from orchestrator.cli.budget_lines import blocks, heading, table
     from orchestrator.cli.measured_limits import measured_limits
     from orchestrator.mlpackage.budget.ceiling import ceilings
     from orchestrator.mlpackage.budget.phones import offers
@@ -64,7 +64,7 @@ def budget(
     for line in heading(demand, entitled=entitled, headroom=headroom):
         print(line)
     columns = shutil.get_terminal_size().columns
-    for line in table(found, demand, columns) if sys.stdout.isatty() else rows_of(found, demand):
+    for line in table(found, demand, columns) if sys.stdout.isatty() else blocks(found, demand):
         print(line)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.compose import choose, find
+from orchestrator.cli.printing import note
 from orchestrator.cli.refusals import refuse_unknown_defect
 from orchestrator.cli.running import packages_of
 from orchestrator.config.load import load_config
@@ -16,7 +17,7 @@ from orchestrator.domain.launch_part import launch_part
 from orchestrator.domain.phone import Phone
 from orchestrator.harness.models import BOS_ID, END_ID, FIRST_ID, WitnessShape
 from orchestrator.soak.forecast import Vocabulary, forecast
-from orchestrator.soak.plan import expectation_of, nonce_of
+from orchestrator.soak.plan import expectation_of, lowered_budgets, nonce_of
 from orchestrator.soak.session import longest_s
 from orchestrator.verdict.catalog import unknown_limit
 from orchestrator.virtual.identity import identity_of, model_of
@@ -65,6 +66,8 @@ async def planned(options: SoakOptions) -> PlannedSoak:
     expected = {
         phone.udid: expectation_of(phone, config, packages) for phone in participants.phones
     }
+    for sentence in lowered_budgets(config.policy, expected.values()):
+        note(sentence)
     return PlannedSoak(
         scenario,
         participants,

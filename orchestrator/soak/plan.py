@@ -24,9 +24,9 @@ from orchestrator.runlog.documents import (
 from orchestrator.runlog.layout import device_directory_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from orchestrator.config.model import FleetConfig
+    from orchestrator.config.model import FleetConfig, PolicyBlock
     from orchestrator.config.workload import Scenario
     from orchestrator.domain.phone import Phone
     from orchestrator.harness.models import ModelPackage
@@ -122,6 +122,21 @@ def expectation_of(
         load_ms=package.load_ms,
         limit_bytes=limit_bytes,
     )
+
+
+def lowered_budgets(policy: PolicyBlock, expected: Iterable[Expectation]) -> list[str]:
+    """Return a sentence per memory class whose token budget the model's capacity lowers."""
+    said: dict[str, None] = {}
+    for one in expected:
+        wanted = policy.budget_tokens[MemoryClass(one.memory_class)]
+        if policy.scenario_budget_tokens is not None:
+            wanted = min(wanted, policy.scenario_budget_tokens)
+        if wanted > one.capacity_tokens:
+            said[
+                f"note: the token budget of {one.memory_class} phones, {wanted:,}, is above the "
+                f"model's capacity: it is lowered to {one.budget_tokens:,}"
+            ] = None
+    return list(said)
 
 
 def _provable(required: Sequence[str], packages: Mapping[str, ModelPackage]) -> list[str]:

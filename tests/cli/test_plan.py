@@ -39,6 +39,14 @@ def test_only_the_phones_that_are_meant_are_planned(plan: PlannedSoak) -> None:
     assert "prompts are over the budget and refused" in text
 
 
+def test_a_budget_above_the_models_capacity_is_noted(capsys: pytest.CaptureFixture[str]) -> None:
+    settings = ("policy.scenario_budget_tokens=8000", "policy.budget_tokens.6gb=9000")
+    anyio.run(planned, replace(OPTIONS, settings=settings))
+    said = capsys.readouterr().err
+    assert "the token budget of 6gb phones, 8,000, is above" in said
+    assert "lowered to 4,096" in said
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"), [(59.0, "1 min"), (3599.0, "1 h 00 min"), (15_420.0, "4 h 17 min")]
 )

@@ -10,7 +10,14 @@ from orchestrator.device.selection import Skipped
 from orchestrator.domain.phone import Phone
 from orchestrator.harness.models import witness_packages
 from orchestrator.runlog.documents import PlanDocument, PlannedApp
-from orchestrator.soak.plan import Absence, Participants, expectation_of, make_plan, nonce_of
+from orchestrator.soak.plan import (
+    Absence,
+    Participants,
+    expectation_of,
+    lowered_budgets,
+    make_plan,
+    nonce_of,
+)
 
 PACKAGES = {package.quantization: package for package in witness_packages()}
 APP = PlannedApp(kind="swift", bundle_id="dev.example.harness", name="Harness", package_sha256="0")
@@ -63,6 +70,17 @@ def test_a_scenario_budget_and_the_capacity_only_lower_the_budget() -> None:
     six = phone("iPhone14,7")
     assert expectation_of(six, lowered, PACKAGES).budget_tokens == 512
     assert expectation_of(six, raised, PACKAGES).budget_tokens == 4096
+
+
+def test_a_budget_that_the_capacity_lowers_is_said_once_per_class() -> None:
+    raised = config("policy: {budget_tokens: {6gb: 100000}}")
+    phones = [phone("iPhone14,7"), phone("iPhone14,7", "two"), phone("iPhone17,3", "three")]
+    expected = [expectation_of(one, raised, PACKAGES) for one in phones]
+    (said,) = lowered_budgets(raised.policy, expected)
+    assert "6gb phones, 100,000, " in said
+    assert "lowered to 4,096" in said
+    lowered = config("policy: {budget_tokens: {6gb: 100000}, scenario_budget_tokens: 512}")
+    assert lowered_budgets(lowered.policy, expected) == []
 
 
 def test_nonces_differ_between_phones_and_repeat_for_a_seed() -> None:
