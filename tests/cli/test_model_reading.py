@@ -309,7 +309,7 @@ def test_a_calibration_is_believed_before_a_run(model: Model, tmp_path: Path) ->
     history.calibrate(replace(measured, key=replace(key, virtual=True), limit_bytes=1))
     assert model("budget", *WORKED_NUMBERS, "--devices", "iPhone 15 Pro") == 0
     assert "limit is: measured in calibration 20260103-c" in model.out
-    assert "limit 3,200,000,000 bytes" in model.out
+    assert "limit: 3,200,000,000 bytes" in model.out
 
 
 def test_virtual_phones_and_broken_runs_measure_nothing(tmp_path: Path) -> None:
