@@ -77,8 +77,8 @@ class DeadSource:
 
     source: str
     reason: str  # a whole sentence, remedy included
-    facts: str = ""  # what happened alone
-    remedy: str = ""
+    facts: str  # what happened, alone
+    remedy: str  # empty where there is none
 
 
 @dataclass(frozen=True, slots=True)

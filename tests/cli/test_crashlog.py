@@ -34,6 +34,13 @@ def test_files_and_folders_become_one_list() -> None:
     assert [row["kind"] for row in listed(folder, file)] == ["jetsam", "crash"]
 
 
+def test_the_digest_says_how_many_copies_it_leaves_out() -> None:
+    folder = FIXTURES / "J09_same_incident"
+    copies = len(list(folder.iterdir())) - 1
+    noun = "copy" if copies == 1 else "copies"
+    assert printed(folder).endswith(f"; {copies} {noun} of the same incident not listed\n")
+
+
 def test_nothing_is_an_empty_list(tmp_path: Path) -> None:
     assert listed(tmp_path) == []
     assert printed(tmp_path) == "0 reports\n"

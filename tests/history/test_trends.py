@@ -8,7 +8,7 @@ from orchestrator.history.gate import GateResult, rule
 from orchestrator.history.sparkline import sparkline
 from orchestrator.history.store import History
 from orchestrator.history.trends import trends
-from orchestrator.history.wording import trend_lines
+from orchestrator.history.wording import run_lines, trend_lines
 from tests.history.entries import phone, run, runs_of
 
 if TYPE_CHECKING:
@@ -47,6 +47,11 @@ def test_a_check_shows_its_results_and_values() -> None:
     (row,) = trends(runs[:2], "memory.peak")
     assert (row.results, row.values, row.unit) == ("pF", (1e9, 2e9), "bytes")
     assert "1,907.3 MiB" in trend_lines([row])[0]
+
+
+def test_a_run_of_one_phone_is_listed_so() -> None:
+    assert run_lines([run(1)])[0].endswith("  1 phone")
+    assert run_lines([run(1, phone(), phone())])[0].endswith("  2 phones")
 
 
 def test_the_gate_holds_regresses_or_cannot_tell(tmp_path: Path) -> None:
