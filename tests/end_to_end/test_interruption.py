@@ -64,7 +64,8 @@ def test_ctrl_c_stops_the_apps_and_still_writes_the_report(tmp_path: Path) -> No
 
 def test_sigterm_ends_like_ctrl_c_with_its_own_code_from_the_first_moment(tmp_path: Path) -> None:
     output = tmp_path / "runs"
-    run = start_fleet(tmp_path, *LONG, "--virtual", "--output", str(output))
+    high = ("--set", "policy.budget_tokens.6gb=9000")  # above the model's capacity
+    run = start_fleet(tmp_path, *LONG, "--virtual", *high, "--output", str(output))
     began = time.monotonic()
     while not list(output.glob("*/run.json")):  # nothing else of a run is there before it
         assert time.monotonic() - began < 120, "no run directory"
@@ -72,6 +73,7 @@ def test_sigterm_ends_like_ctrl_c_with_its_own_code_from_the_first_moment(tmp_pa
     run.send_signal(signal.SIGTERM)
     finished = finish(run, output, limit_s=150)
     assert finished.exit_code == 143, finished.stderr
+    assert "6gb phones, 9,000, is above the model's capacity: it is lowered" in finished.stderr
     assert {phone["outcome"] for phone in finished.summary["phones"]} == {"ABORTED"}
     assert (finished.path / "report" / "index.html").exists()
 
