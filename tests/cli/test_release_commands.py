@@ -57,7 +57,7 @@ def test_history_lists_runs_phones_and_checks(fleet: Fleet, runs: Path) -> None:
     assert "nothing is recorded" in fleet.said
     assert not (runs / DATABASE_NAME).exists()
     assert fleet("history", "--runs", runs, "--rebuild") == 0
-    assert "recorded 1 runs" in fleet.said
+    assert "recorded 1 run\n" in fleet.said
     assert fleet("history", "memory.peak", "--runs", runs) == 0
     assert "[p]" in fleet.said
 
