@@ -152,7 +152,7 @@ def test_what_an_agent_starts_is_a_command_that_people_do_not_see() -> None:
 
 def test_without_the_extra_the_command_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(UsageError, match=r"extra `cluster`.*pip install 'fleet-soak\[cluster\]'"):
+    with pytest.raises(UsageError, match=r"extra `cluster`.*pip install -e '\.\[cluster\]'"):
         require_cluster()
 
 

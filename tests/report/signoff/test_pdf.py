@@ -61,5 +61,5 @@ def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -
         return real(name, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(UsageError, match=r"fleet-soak\[pdf\]"):
+    with pytest.raises(UsageError, match=r"\.\[pdf\]"):
         pdf_document("<p>x")
