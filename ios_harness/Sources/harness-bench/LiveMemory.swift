@@ -11,6 +11,9 @@ struct LiveMemory {
   private static let warmUp = 5_000
   private static let tokens = 100_000
   private static let every = 20_000
+  /// A reading is the least of so many tokens' worth: what waits for the control server's next look is in hand, not kept.
+  private static let window = 10_000
+  private static let look = 50
 
   func table() throws -> String {
     let readings = Readings()
@@ -28,12 +31,18 @@ struct LiveMemory {
         signals: session.signals, clock: session.clock)
       try session.modelLoaded(tookMs: 0, computeUnits: "none", isCold: false)
       var sampled = 0
+      var least = Int.max
       func note(_ event: TurnEvent) throws {
         try session.record(event)
         guard case .sampled = event else { return }
         sampled += 1
-        if sampled >= Self.warmUp, (sampled - Self.warmUp) % Self.every == 0 {
-          readings.add(Int(chost_live_heap_bytes()))
+        let left = (Self.warmUp - sampled % Self.every + Self.every) % Self.every
+        if left < Self.window, left % Self.look == 0 {
+          least = min(least, Int(chost_live_heap_bytes()))
+        }
+        if left == 0 {
+          readings.add(least)
+          least = Int.max
         }
       }
       while !session.isOver {
