@@ -15,6 +15,8 @@ from orchestrator.domain.iphone import why_unlisted
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from orchestrator.domain.phone import Phone
+
 DISCOVERY_LIMIT_S: Final = 30.0
 
 
@@ -35,6 +37,24 @@ class ListedPhone(msgspec.Struct, frozen=True):
     host: str | None = None  # of the cluster
 
 
+def listed(phone: Phone, note: str) -> ListedPhone:
+    """Return a phone as `fleet devices` shows it."""
+    return ListedPhone(
+        udid=phone.udid,
+        alias=phone.alias,
+        name=phone.name,
+        model=phone.model,
+        product_type=phone.product_type,
+        os=phone.os,
+        build=phone.build,
+        source=phone.source,
+        virtual=phone.virtual,
+        tags=list(phone.tags),
+        note=note,
+        host=phone.host,
+    )
+
+
 async def listed_phones(config_file: Path | None) -> tuple[list[ListedPhone], list[str]]:
     """Return the attached phones, and remarks on what could not be asked."""
     config = load_config(config_file)
@@ -45,18 +65,9 @@ async def listed_phones(config_file: Path | None) -> tuple[list[ListedPhone], li
         expected=[Expected(phone.udid, phone.alias, phone.tags) for phone in config.expect],
     )
     rows = [
-        ListedPhone(
-            udid=phone.udid,
-            alias=phone.alias,
-            name=phone.name,
-            model=phone.model,
-            product_type=phone.product_type,
-            os=phone.os,
-            build=phone.build,
-            source=phone.source,
-            virtual=phone.virtual,
-            tags=list(phone.tags),
-            note=why_unlisted(phone.product_type, phone.os) or ("virtual" if phone.virtual else ""),
+        listed(
+            phone,
+            why_unlisted(phone.product_type, phone.os) or ("virtual" if phone.virtual else ""),
         )
         for phone in found.phones
     ]

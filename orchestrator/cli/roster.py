@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from orchestrator.cli.attached import ListedPhone
+from orchestrator.cli.attached import listed
 from orchestrator.cli.printing import note
 from orchestrator.cluster.connection import refuse_other_version
 from orchestrator.domain.errors import UsageError
@@ -14,6 +14,7 @@ from orchestrator.domain.iphone import why_unlisted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from orchestrator.cli.attached import ListedPhone
     from orchestrator.cli.cluster_access import ClusterAccess
     from orchestrator.cluster.documents import AgentPhone, AgentReport
     from orchestrator.domain.phone import Phone
@@ -71,23 +72,7 @@ def roster_of(reports: Sequence[AgentReport]) -> Roster:
 async def listed_in_cluster(access: ClusterAccess) -> tuple[list[ListedPhone], list[str]]:
     """Return the phones of a cluster as `fleet devices` shows them, and remarks."""
     roster = await read_roster(access)
-    rows = [
-        ListedPhone(
-            udid=phone.udid,
-            alias=phone.alias,
-            name=phone.name,
-            model=phone.model,
-            product_type=phone.product_type,
-            os=phone.os,
-            build=phone.build,
-            source=phone.source,
-            virtual=phone.virtual,
-            tags=list(phone.tags),
-            note=", ".join(_notes(phone, roster)),
-            host=phone.host,
-        )
-        for phone in roster.phones
-    ]
+    rows = [listed(phone, ", ".join(_notes(phone, roster))) for phone in roster.phones]
     return rows, list(roster.remarks)
 
 
