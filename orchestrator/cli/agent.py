@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli.cluster_access import CertificatesOption  # noqa: TC001 - typer reads it
+from orchestrator.cli.soak_options import config_in_use
 
 app = typer.Typer(rich_markup_mode=None)
-
-DEFAULT_CONFIG = Path("fleet.yaml")
 
 
 @app.command()
@@ -54,7 +53,7 @@ def agent(
             listen=listen,
             contact=contact,
             folder=folder,
-            config=config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else None),
+            config=config_in_use(config),
             certificates=certificates,
             min_free_bytes=min_free_mib << 20,
         ),

@@ -37,7 +37,7 @@ def build(
 
     from orchestrator.cli.built import build_document, failed_document
     from orchestrator.cli.iphone_build import UnfitAppError
-    from orchestrator.cli.soak import DEFAULT_CONFIG
+    from orchestrator.cli.soak_options import config_in_use
     from orchestrator.config.fields import parse_duration
     from orchestrator.config.load import load_config
     from orchestrator.domain.errors import UsageError
@@ -47,7 +47,7 @@ def build(
         soak_s = parse_duration(duration)
     except ValueError as error:
         raise UsageError(f"--duration: {error}") from error
-    file = config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else None)
+    file = config_in_use(config)
     loaded = load_config(file, settings or ())
     if virtual and output is None:
         raise UsageError("--virtual needs --output", remedy="Say where the .ipa goes")

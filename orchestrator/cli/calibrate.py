@@ -8,17 +8,14 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(rich_markup_mode=None)
+from orchestrator.cli.soak_options import ConfigOption, DevicesOption, config_in_use
 
-DEFAULT_CONFIG = Path("fleet.yaml")
+app = typer.Typer(rich_markup_mode=None)
 
 
 @app.command()
 def calibrate(
-    devices: Annotated[
-        str,
-        typer.Option(help="`all`, NAME,NAME..., or an expression: `ram_gb >= 8 and os >= 18.5`."),
-    ] = "all",
+    devices: DevicesOption = "all",
     virtual: Annotated[
         bool, typer.Option("--virtual", help="Start virtual phones and calibrate those.")
     ] = False,
@@ -26,9 +23,7 @@ def calibrate(
         int, typer.Option(min=1, max=20, help="Kills per phone: more find the quota of reports.")
     ] = 2,
     output: Annotated[Path, typer.Option(help="Where runs and their history are.")] = Path("runs"),
-    config: Annotated[
-        Path | None, typer.Option(help="The configuration; default fleet.yaml where there is one.")
-    ] = None,
+    config: ConfigOption = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Override a key: --set harness.x=5.")
     ] = None,
@@ -66,7 +61,7 @@ def calibrate(
         duration_s=None,
         scenario=None,
         output=output,
-        config=config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else None),
+        config=config_in_use(config),
         settings=tuple(settings or ()),
         seed=1,
         include_unlisted=include_unlisted,

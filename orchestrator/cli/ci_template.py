@@ -30,7 +30,7 @@ def ci_template(
     Example: fleet ci-template github > .github/workflows/soak.yml
     """
     from orchestrator.cli.ci_recipes import recipe
-    from orchestrator.cli.soak import DEFAULT_CONFIG
+    from orchestrator.cli.soak_options import config_in_use
     from orchestrator.config.fields import parse_duration
     from orchestrator.config.load import load_config
     from orchestrator.domain.errors import UsageError
@@ -39,5 +39,5 @@ def ci_template(
         parse_duration(duration)
     except ValueError as error:
         raise UsageError(f"--duration: {error}") from error
-    loaded = load_config(config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else None))
+    loaded = load_config(config_in_use(config))
     print(recipe(system, [phone.alias for phone in loaded.expect], duration), end="")

@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from orchestrator.cli.app_package import part_unfit
 from orchestrator.cli.cluster_run import ClusterRun, coordinator_state
-from orchestrator.cli.compose import Lab, package_of, refuse_mistakes, tell_absent
+from orchestrator.cli.compose import Lab, choose_among, package_of, refuse_mistakes, tell_absent
 from orchestrator.cli.printing import note
 from orchestrator.cli.refusals import refuse_unplayable_scenario
 from orchestrator.cli.roster import read_roster, tell
@@ -25,7 +25,6 @@ from orchestrator.config.load import load_config
 from orchestrator.config.resolved import resolved_yaml
 from orchestrator.config.scenario import scenario_of, with_budget_of
 from orchestrator.device.discovery import normal_udid
-from orchestrator.device.selection import select
 from orchestrator.domain.counting import counted
 from orchestrator.domain.errors import HeldError, NoPhoneError
 from orchestrator.soak.ledger import Quarantine
@@ -34,7 +33,6 @@ from orchestrator.soak.plan import (
     Participants,
     lowered_budgets,
     make_plan,
-    part_quarantined,
 )
 from orchestrator.soak.run_directory import RunRecorder, new_run_id
 from orchestrator.soak.run_state import RunState
@@ -121,20 +119,17 @@ def _participants(lab: ClusterLab, roster: Roster) -> Participants:
             f"no agent at {lab.access.address} holds a phone",
             remedy="See `fleet devices --cluster`; start `fleet agent` on the hosts",
         )
-    selection = select(options.devices, roster.phones, include_unlisted=options.include_unlisted)
     quarantined = {
         udid: Quarantine(reason, since_s=0.0, until_s=float("inf"), automatic=True)
         for udid, reason in roster.quarantined.items()
     }
-    expected = {entry.udid for entry in lab.config.expect}
-    parted = part_quarantined(selection.phones, quarantined, expected)
-    skipped = (*selection.skipped, *parted.skipped)
-    for entry in skipped:
-        note(f"skipped: {entry.phone.alias}: {entry.reason}")
-    if not parted.phones:
-        raise NoPhoneError("every phone that was selected is in quarantine")
-    phones = parted.phones[:1] if options.one_phone else parted.phones
-    return Participants(phones, skipped, (*_absent(lab, roster), *parted.absent))
+    return choose_among(
+        options,
+        lab.config,
+        roster.phones,
+        quarantined=quarantined,
+        absent=_absent(lab, roster),
+    )
 
 
 def _absent(lab: ClusterLab, roster: Roster) -> list[Absence]:

@@ -39,7 +39,7 @@ from orchestrator.domain.deadline import Deadline
 from orchestrator.domain.errors import NoPhoneError, UsageError
 from orchestrator.history.store import DATABASE_NAME
 from orchestrator.soak.farm import FarmSpec, virtual_phones
-from orchestrator.soak.ledger import Ledger
+from orchestrator.soak.ledger import Ledger, Quarantine
 from orchestrator.soak.lock_keys import USBMUX_ENVIRONMENT, lock_key
 from orchestrator.soak.locks import Claim
 from orchestrator.soak.plan import (
@@ -58,7 +58,7 @@ from orchestrator.soak.work_folder import work_folder
 from orchestrator.verdict.catalog import unknown_limit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from orchestrator.config.model import FleetConfig
     from orchestrator.config.workload import Scenario
@@ -230,13 +230,41 @@ async def find(config: FleetConfig, sources: Sequence[UsbmuxSource]) -> Discover
 
 
 def choose(options: SoakOptions, config: FleetConfig, discovery: Discovery) -> Participants:
-    """Return who takes part, who is left out and who is missing; says who is left out.
+    """Return who of this host takes part.
 
     Raises:
         FleetError: If `--devices` makes no sense, or nobody is left.
     """
-    selection = select(options.devices, discovery.phones, include_unlisted=options.include_unlisted)
-    quarantined = {} if options.virtual else Ledger().quarantined(time.time())
+    return choose_among(
+        options,
+        config,
+        discovery.phones,
+        quarantined={} if options.virtual else Ledger().quarantined(time.time()),
+        absent=_absent(options.devices, discovery),
+    )
+
+
+def choose_among(
+    options: SoakOptions,
+    config: FleetConfig,
+    phones: Sequence[Phone],
+    *,
+    quarantined: Mapping[str, Quarantine],
+    absent: Sequence[Absence],
+) -> Participants:
+    """Return who takes part, who is left out and who is missing; says who is left out.
+
+    Args:
+        options: With `--devices`.
+        config: With the phones that are expected.
+        phones: All there are.
+        quarantined: By UDID.
+        absent: Who is expected and not among them.
+
+    Raises:
+        FleetError: If `--devices` makes no sense, or nobody is left.
+    """
+    selection = select(options.devices, phones, include_unlisted=options.include_unlisted)
     parted = part_quarantined(
         selection.phones, quarantined, {entry.udid for entry in config.expect}
     )
@@ -249,7 +277,7 @@ def choose(options: SoakOptions, config: FleetConfig, discovery: Discovery) -> P
     return Participants(
         phones=parted.phones[:1] if options.one_phone else parted.phones,
         skipped=(*selection.skipped, *parted.skipped),
-        absent=(*_absent(options.devices, discovery), *parted.absent),
+        absent=(*absent, *parted.absent),
     )
 
 

@@ -44,7 +44,8 @@ def conform(
 
     from orchestrator.cli.compose import SoakOptions, run_soak
     from orchestrator.cli.conformance import conformance_of
-    from orchestrator.cli.soak import DEFAULT_CONFIG, duration_seconds, given_app
+    from orchestrator.cli.soak import given_app
+    from orchestrator.cli.soak_options import config_in_use, duration_seconds
     from orchestrator.soak.run_state import RunStateFolder
 
     with tempfile.TemporaryDirectory(prefix="fleet-conform-") as folder:
@@ -54,7 +55,7 @@ def conform(
             duration_s=duration_seconds(duration),
             scenario=scenario,
             output=output or Path(folder),
-            config=config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else None),
+            config=config_in_use(config),
             settings=tuple(settings or ()),
             seed=1,
             include_unlisted=True,

@@ -8,11 +8,10 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli.cluster_access import CertificatesOption, ClusterOption, cluster_access
+from orchestrator.cli.soak_options import config_in_use
 from orchestrator.domain.errors import NoPhoneError
 
 app = typer.Typer(rich_markup_mode=None)
-
-DEFAULT_CONFIG = Path("fleet.yaml")
 
 
 @app.command()
@@ -32,9 +31,7 @@ def devices(
     from orchestrator.cli.attached import listed_phones
 
     if cluster is None:
-        rows, remarks = anyio.run(
-            listed_phones, config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else None)
-        )
+        rows, remarks = anyio.run(listed_phones, config_in_use(config))
     else:
         access = cluster_access(cluster, certificates, option="--cluster")
         from orchestrator.cli.roster import listed_in_cluster

@@ -34,10 +34,10 @@ def doctor(
     import msgspec
 
     from orchestrator.cli.examination import examine
-    from orchestrator.cli.soak import DEFAULT_CONFIG
+    from orchestrator.cli.soak_options import config_in_use
     from orchestrator.soak.doctor.check import exit_code_of
 
-    file = config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else None)
+    file = config_in_use(config)
     diagnosis = anyio.run(partial(examine, file, output, virtual=virtual, ipa=ipa))
     if json:
         print(msgspec.json.format(msgspec.json.encode(diagnosis), indent=2).decode())

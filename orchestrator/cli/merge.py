@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(rich_markup_mode=None)
+from orchestrator.cli.soak_options import config_in_use
 
-DEFAULT_CONFIG = Path("fleet.yaml")
+app = typer.Typer(rich_markup_mode=None)
 
 
 @app.command()
@@ -36,5 +36,5 @@ def merge(
 
     joined = merged(runs, output)
     summary = reported(joined)
-    settled = config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else None)
+    settled = config_in_use(config)
     sys.exit(conclude(joined, summary, load_config(settled), json=json))

@@ -9,6 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from orchestrator.cli.soak_options import (
+    ConfigOption,
+    DevicesOption,
+    DurationOption,
+    ScenarioOption,
+    SeedOption,
+    SettingsOption,
+    config_in_use,
+    duration_seconds,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -23,26 +34,15 @@ _SHOWN_TRIMS: Final = 5
 
 @app.command()
 def plan(
-    devices: Annotated[
-        str,
-        typer.Option(help="`all`, NAME,NAME..., or an expression: `ram_gb >= 8 and os >= 18.5`."),
-    ] = "all",
+    devices: DevicesOption = "all",
     virtual: Annotated[
         bool, typer.Option("--virtual", help="For the virtual phones that a run would start.")
     ] = False,
-    duration: Annotated[
-        str | None, typer.Option(help="Inference time per phone: 60s, 30m, 8h.")
-    ] = None,
-    scenario: Annotated[str | None, typer.Option(help="The scenario; default smoke.")] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="The configuration; default fleet.yaml where there is one.")
-    ] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Override a key: --set workload.x=5.")
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**64 - 1, help="Seed of prompts and nonces.")
-    ] = 1,
+    duration: DurationOption = None,
+    scenario: ScenarioOption = None,
+    config: ConfigOption = None,
+    settings: SettingsOption = None,
+    seed: SeedOption = 1,
     json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
     include_unlisted: Annotated[
         bool, typer.Option("--include-unlisted", help="Also other models and older iOS.")
@@ -57,7 +57,6 @@ def plan(
 
     from orchestrator.cli.compose import SoakOptions
     from orchestrator.cli.planning import planned
-    from orchestrator.cli.soak import DEFAULT_CONFIG, duration_seconds
 
     options = SoakOptions(
         devices=devices,
@@ -65,7 +64,7 @@ def plan(
         duration_s=duration_seconds(duration),
         scenario=scenario,
         output=Path("runs"),
-        config=config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else None),
+        config=config_in_use(config),
         settings=tuple(settings or ()),
         seed=seed,
         include_unlisted=include_unlisted,

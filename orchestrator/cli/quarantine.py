@@ -88,11 +88,11 @@ def _known(name: str, config: Path | None) -> tuple[str, str]:
     import anyio
 
     from orchestrator.cli.attached import listed_phones
-    from orchestrator.cli.soak import DEFAULT_CONFIG
+    from orchestrator.cli.soak_options import config_in_use
     from orchestrator.config.load import load_config
     from orchestrator.soak.ledger import Ledger
 
-    file = config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else None)
+    file = config_in_use(config)
     known = {(note.udid, note.alias) for note in Ledger().notes()}
     known |= {(phone.udid, phone.alias) for phone in load_config(file).expect}
     matching = [pair for pair in known if name in pair]

@@ -9,36 +9,33 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli.cluster_access import CertificatesOption, ClusterOption, cluster_access
+from orchestrator.cli.soak_options import (
+    ConfigOption,
+    DevicesOption,
+    DurationOption,
+    ScenarioOption,
+    SeedOption,
+    SettingsOption,
+    config_in_use,
+    duration_seconds,
+)
 from orchestrator.domain.errors import UsageError
 
 app = typer.Typer(rich_markup_mode=None)
 
-DEFAULT_CONFIG = Path("fleet.yaml")
-
 
 @app.command()
 def soak(
-    devices: Annotated[
-        str,
-        typer.Option(help="`all`, NAME,NAME..., or an expression: `ram_gb >= 8 and os >= 18.5`."),
-    ] = "all",
+    devices: DevicesOption = "all",
     virtual: Annotated[
         bool, typer.Option("--virtual", help="Start virtual phones for this run and soak those.")
     ] = False,
-    duration: Annotated[
-        str | None, typer.Option(help="Inference time per phone: 60s, 30m, 8h.")
-    ] = None,
-    scenario: Annotated[str | None, typer.Option(help="The scenario; default smoke.")] = None,
+    duration: DurationOption = None,
+    scenario: ScenarioOption = None,
     output: Annotated[Path, typer.Option(help="Where run folders and `latest` go.")] = Path("runs"),
-    config: Annotated[
-        Path | None, typer.Option(help="The configuration; default fleet.yaml where there is one.")
-    ] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Override a key: --set workload.x=5.")
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**64 - 1, help="Seed of prompts and nonces.")
-    ] = 1,
+    config: ConfigOption = None,
+    settings: SettingsOption = None,
+    seed: SeedOption = 1,
     json: Annotated[bool, typer.Option("--json", help="Print summary.json on stdout.")] = False,
     include_unlisted: Annotated[
         bool, typer.Option("--include-unlisted", help="Also soak other models and older iOS.")
@@ -75,7 +72,7 @@ def soak(
         duration_s=duration_seconds(duration),
         scenario=scenario,
         output=output,
-        config=config or (DEFAULT_CONFIG if DEFAULT_CONFIG.exists() else None),
+        config=config_in_use(config),
         settings=tuple(settings or ()),
         seed=seed,
         include_unlisted=include_unlisted,
@@ -124,15 +121,3 @@ def _until_s(text: str | None) -> float | None:
         return next_occurrence(text, datetime.now(UTC).astimezone()).timestamp()
     except ValueError as error:
         raise UsageError(f"--until: {error}") from error
-
-
-def duration_seconds(text: str | None) -> float | None:
-    """Return the seconds of `--duration`; a text that is none is a UsageError."""
-    from orchestrator.config.fields import parse_duration
-
-    if text is None:
-        return None
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise UsageError(f"--duration: {error}") from error

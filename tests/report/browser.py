@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -36,3 +36,13 @@ def started_browser() -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
+
+
+@contextmanager
+def watched_page(browser: Browser) -> Iterator[Page]:
+    """Yield a page on which a dialog or a script's error fails the test."""
+    page = browser.new_page()
+    page.on("dialog", lambda dialog: pytest.fail(f"a dialog opened: {dialog.message}"))
+    page.on("pageerror", lambda error: pytest.fail(f"a script failed: {error}"))
+    yield page
+    page.close()

@@ -11,7 +11,7 @@ from orchestrator.report.attempts import Attempt
 from orchestrator.report.deciding import DecidingRecord
 from orchestrator.report.page import html_page
 from orchestrator.report.remake import remake
-from tests.report.browser import started_browser
+from tests.report.browser import started_browser, watched_page
 from tests.report.results import (
     check,
     death,
@@ -48,11 +48,8 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    page = browser.new_page()
-    page.on("dialog", lambda dialog: pytest.fail(f"a dialog opened: {dialog.message}"))
-    page.on("pageerror", lambda error: pytest.fail(f"a script failed: {error}"))
-    yield page
-    page.close()
+    with watched_page(browser) as page:
+        yield page
 
 
 def hostile(text: str) -> RunResult:

@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from orchestrator.runlog.files import write_document
 from tests.live.phones import summary
 from tests.live.web.serving import Served, served
-from tests.report.browser import started_browser
+from tests.report.browser import started_browser, watched_page
 from tests.report.runs import PLAN, write_run
 
 if TYPE_CHECKING:
@@ -33,11 +33,8 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    page = browser.new_page()
-    page.on("dialog", lambda dialog: pytest.fail(f"a dialog opened: {dialog.message}"))
-    page.on("pageerror", lambda error: pytest.fail(f"a script failed: {error}"))
-    yield page
-    page.close()
+    with watched_page(browser) as page:
+        yield page
 
 
 @pytest.fixture
