@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Final
 
@@ -57,6 +58,7 @@ def markdown(text: str) -> str:
     return escaped
 
 
+_FOUR_DIGITS: Final = 9999.5  # from here on four significant digits are written as a power
 _PLURAL: Final = re.compile(r"[a-z]{2,}s")  # not "s" alone, which are seconds
 
 
@@ -80,7 +82,10 @@ def mebibytes(count: float) -> str:
 def _number(value: float | str) -> str:
     if isinstance(value, str):
         return one_line(value[:LONGEST_CHARACTERS])
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    # Four digits turn to powers of ten where a count of seconds or bytes is meant.
+    return f"{value:,.0f}" if _FOUR_DIGITS <= abs(value) < math.inf else f"{value:,.4g}"
 
 
 def duration(seconds: float | None) -> str:

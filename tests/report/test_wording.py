@@ -51,6 +51,8 @@ def test_one_line_keeps_words_apart() -> None:
         (1, "faults", "1 fault"),
         (1, "s", "1 s"),
         (1.0, "tokens/s", "1 tokens/s"),
+        (86_400.0, "s", "86,400 s"),
+        (9999.4, "s", "9,999 s"),
         (0.123456, None, "0.1235"),
         (0, None, "0"),
         ("int4", None, "int4"),
