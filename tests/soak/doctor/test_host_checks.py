@@ -159,7 +159,7 @@ def test_a_key_makes_up_for_an_identity_and_a_missing_team_is_told(tmp_path: Pat
     assert (teamless["signing"].state, teamless["signing"].reason) == (State.WARNING, "no_team")
 
 
-_FAILED = json.dumps(
+DEVICECTL_FAILED = json.dumps(
     {
         "info": {"outcome": "failed"},
         "error": {
@@ -175,8 +175,12 @@ _FAILED = json.dumps(
     ("answer", "reason", "words"),
     [
         ((0, listed("UDID-B")), "not_listed", "UDID-A"),
-        ((1, _FAILED), "devicectl_failed", "CoreDeviceError 1011: Unable to locate a device."),
-        ((0, _FAILED), "devicectl_failed", "Unable to locate"),
+        (
+            (1, DEVICECTL_FAILED),
+            "devicectl_failed",
+            "CoreDeviceError 1011: Unable to locate a device.",
+        ),
+        ((0, DEVICECTL_FAILED), "devicectl_failed", "Unable to locate"),
         ((0, "prose"), "devicectl_failed", "cannot be read"),
         ((0, '{"info": {"outcome": "success"}, "result": []}'), "not_listed", "UDID-A"),
         ((1, ""), "devicectl_failed", "prose that is no interface"),
