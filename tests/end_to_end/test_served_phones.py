@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    from tests.end_to_end.fleet_process import FinishedRun
+
 pytestmark = pytest.mark.timeout(300)
 
 
@@ -30,10 +32,15 @@ def farm(tmp_path: Path) -> Iterator[dict[str, Any]]:
         yield description
 
 
-def test_a_plain_soak_finds_served_phones_and_marks_them_virtual(
+def models_sent(run: FinishedRun) -> set[bool]:
+    """Whether models were pushed: all of them, none, or some."""
+    return {event["facts"]["sent"] for event in run.events("model")}
+
+
+def test_a_plain_soak_marks_served_phones_and_one_by_tunneld_pushes_no_model_again(
     farm: dict[str, Any], tmp_path: Path
 ) -> None:
-    address = farm["usbmux"]
+    address, tunneld = farm["usbmux"], farm["tunneld"]
     run = run_fleet(tmp_path, "soak", *QUICK, USBMUXD_SOCKET_ADDRESS=address, limit_s=200)
     assert run.exit_code == 0, run.stdout + run.stderr
     assert run.summary["virtual"] is True
@@ -42,17 +49,18 @@ def test_a_plain_soak_finds_served_phones_and_marks_them_virtual(
     }
     for device in run.devices():
         assert read_json(device / "verdict.json")["virtual"] is True
+    assert models_sent(run) == {True}
 
-
-def test_the_tunneld_road_leads_to_the_same_verdict(farm: dict[str, Any], tmp_path: Path) -> None:
     config = tmp_path / "fleet.yaml"
-    usbmux, tunneld = farm["usbmux"], farm["tunneld"]
-    config.write_text(f'sources:\n  - {{name: served, usbmux: "{usbmux}", tunneld: "{tunneld}"}}\n')
-    run = run_fleet(tmp_path, "soak", *QUICK, "--config", str(config), limit_s=200)
-    assert run.exit_code == 0, run.stdout + run.stderr
-    assert {phone["outcome"] for phone in run.summary["phones"]} == {"PASS"}
-    roads = {event["facts"]["road"] for event in run.events("developer_session")}
+    config.write_text(
+        f'sources:\n  - {{name: served, usbmux: "{address}", tunneld: "{tunneld}"}}\n'
+    )
+    again = run_fleet(tmp_path, "soak", *QUICK, "--config", str(config), limit_s=200)
+    assert again.exit_code == 0, again.stdout + again.stderr
+    assert {phone["outcome"] for phone in again.summary["phones"]} == {"PASS"}
+    roads = {event["facts"]["road"] for event in again.events("developer_session")}
     assert roads == {"tunneld"}
+    assert models_sent(again) == {False}
 
 
 def test_a_second_run_on_the_same_phones_is_told_who_holds_them(
